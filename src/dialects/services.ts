@@ -2,13 +2,14 @@
 import { requireNoAction } from '../auth/required-actions.ts'
 import { findLevel, SYSTEM_DATABASE } from '../directory/grants.ts'
 import { HELD_BACK, type Identity, identityOf, isAnonymous, type TokenScope } from '../directory/identity.ts'
-import type { Reply, RequestContext, Route, Step } from '../http/request-context.ts'
+import type { Reply, RequestContext, RequestHead, Route, Step } from '../http/request-context.ts'
 
 /** The database behind a door. */
 export interface DoorUpstream {
   /** Whether one is configured. */
   isSet(): boolean
-  forward(context: RequestContext): Promise<Reply>
+  /** `target` replaces that of the request. */
+  forward(context: RequestContext, target?: string): Promise<Reply>
   /**
    * Reads the whole response body into memory and decodes it. A larger or truncated body is `upstream_failed`. `body`
    * replaces that of the request.
@@ -17,10 +18,10 @@ export interface DoorUpstream {
 }
 
 /** The epoch of the gateway's streams when a request begins: credentials that end after it end the response too. */
-export const createEpochStep = (streams?: { readonly epoch: number }): Step => ({
+export const createEpochStep = (streams: { readonly epoch: number }): Step => ({
   name: 'stream epoch',
   run: (context) => {
-    context.streamEpoch ??= streams?.epoch
+    context.streamEpoch ??= streams.epoch
   },
 })
 
@@ -76,7 +77,8 @@ export const toServiceRoutes = <Right>(
 
 /** Whether an access token is valid for a path: that of the service, or without one that of the database. */
 export const coversPath = (scope: TokenScope, service: MountedService | undefined, database: string): boolean =>
-  service === undefined ? scope.databases.includes(database) : scope.services.includes(service.name)
+  // which requests only read is not known of a service
+  service ? scope.access !== 'ro' && scope.services.includes(service.name) : scope.databases.includes(database)
 
 /** A service never sees a credential of Cardea that was not accepted, not even the wrong password of a user. */
 export const holdBackOwnCredentials =
@@ -103,7 +105,7 @@ export function forwardPreflight(
  * Whether this is the request a browser sends before a page's request to another origin. It has neither a body nor
  * cookies. A preflight is forwarded without a credential, so a request that looks different is not one.
  */
-const isPreflight = (context: RequestContext): boolean =>
+const isPreflight = (context: RequestHead): boolean =>
   context.method === 'OPTIONS' &&
   ORIGIN.test(context.header('origin') ?? '') &&
   METHOD.test(context.header('access-control-request-method') ?? '') &&

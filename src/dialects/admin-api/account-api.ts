@@ -6,16 +6,25 @@
  */
 import type { RenewableSessions } from '../../auth/session/renewable-session.ts'
 import { isClientError } from '../../base/errors.ts'
-import { relay } from '../../base/relay-needed.ts'
+import { ACCOUNT_SEGMENT } from '../../base/own-paths.ts'
 import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
 import type { Mount } from '../../http/dispatch.ts'
-import type { ConfirmCredential, Dialect, HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
-import { ACCOUNT_SEGMENT, OWN_SEGMENT } from '../own-paths.ts'
+import type {
+  ConfirmCredential,
+  HeaderPair,
+  Reply,
+  RequestContext,
+  RequestHead,
+  RequestIdentity,
+  Step,
+} from '../../http/request-context.ts'
 import {
   type AccountSignInDeps,
   accountSignInRoutes,
   accountTokenRoutes,
   OPEN,
+  type PasskeyRouteDeps,
+  passkeyRoute,
   requireTrusted,
 } from './account-sign-in.ts'
 import { ADMIN_API_BASE } from './dialect.ts'
@@ -25,12 +34,13 @@ export interface AccountApiOptions extends OperationRoutesDeps {
   authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
   readonly confirmCredential: ConfirmCredential
   readonly cors: DoorCors
+  readonly passkeys: PasskeyRouteDeps['passkeys']
   /** The headers that carry on the session of the request. Left out where the door has no session cookie. */
   readonly renewalHeaders?: (context: RequestContext, reply: Reply) => readonly HeaderPair[]
   /** Left out for routes in another program: tokens are for the doors. */
   readonly tokens?: RenewableSessions | undefined
   /** Left out where no application can sign users in with a cookie. */
-  readonly signIn?: Omit<AccountSignInDeps, 'directory' | 'origins'>
+  readonly signIn?: Omit<AccountSignInDeps, 'directory' | 'origins' | 'requirePassword' | 'requirePasskey'>
 }
 
 /** The rules of the door for pages of other origins. */
@@ -44,6 +54,7 @@ interface DoorCors {
 
 export const mountAccountApi = ({
   cors,
+  passkeys,
   signIn,
   tokens,
   renewalHeaders,
@@ -57,6 +68,7 @@ export const mountAccountApi = ({
     steps: accountSteps(options, cors),
     routes: [
       ...accountRoutes(options),
+      passkeyRoute({ passkeys, origins: cors.origins }),
       ...(tokens ? accountTokenRoutes(tokens, cors.origins) : []),
       ...(signIn ? accountSignInRoutes({ ...options, ...signIn, origins: cors.origins }) : []),
     ],
@@ -68,19 +80,6 @@ export const mountAccountApi = ({
     ],
   },
 })
-
-/** In a worker thread, which leaves all these paths to the main thread: what its own errors need. */
-export const mountRelayedPaths = (cors: Pick<DoorCors, 'headers'>): readonly Mount[] => {
-  const dialect: Dialect = { ...ADMIN_API_BASE, name: 'relay', steps: [{ name: 'relay', run: relay }], routes: [] }
-  const defaultHeaders: Dialect['defaultHeaders'] = (context, reply) => [
-    ...dialect.defaultHeaders(context, reply),
-    ...(context ? cors.headers(context, reply) : []),
-  ]
-  return [
-    { segment: ACCOUNT_SEGMENT, dialect: { ...dialect, defaultHeaders } },
-    { segment: OWN_SEGMENT, dialect },
-  ]
-}
 
 const accountSteps = ({ authenticate }: Pick<AccountApiOptions, 'authenticate'>, cors: DoorCors): readonly Step[] => [
   { name: 'path', run: (context) => void context.path },
@@ -102,7 +101,7 @@ const accountSteps = ({ authenticate }: Pick<AccountApiOptions, 'authenticate'>,
 ]
 
 /** No page of another origin changes an account with a credential that the browser adds by itself. */
-function requireTrustedOrigin(context: RequestContext, { origins }: DoorCors): undefined {
+function requireTrustedOrigin(context: RequestHead & RequestIdentity, { origins }: DoorCors): undefined {
   const sent = context.authenticated?.credential?.kind.sentByBrowser
   if (sent !== undefined && context.method !== 'GET' && context.method !== 'HEAD') requireTrusted(context, origins())
 }

@@ -3,26 +3,40 @@
  * or a form with the query parameters `next` and `fail`: the paths to go to afterwards. `fail` gets the code of the error.
  */
 import { type DoorSignUp, MAX_SIGN_IN_BYTES } from '../../auth/door-sign-in.ts'
+import type { Passkeys } from '../../auth/passkey-sign-in.ts'
 import { listActionHeaders } from '../../auth/required-actions.ts'
 import type { RenewableSessions, TokenPair } from '../../auth/session/renewable-session.ts'
-import type { ApplicationSignIn } from '../../auth/session/session-service.ts'
+import { type ApplicationSignIn, toOpening } from '../../auth/session/session-service.ts'
 import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
+import { ACCOUNT_PREFIX } from '../../base/own-paths.ts'
 import { idOf, isAccount } from '../../directory/account.ts'
 import type { Directory } from '../../directory/directory.ts'
 import { type Identity, identityOf } from '../../directory/identity.ts'
-import { ANY_USER } from '../../directory/users/user-operations.ts'
 import { findRedirect, isForm, readForm, redirectTo } from '../../http/form.ts'
-import type { Handler, Methods, Reply, RequestContext, Route } from '../../http/request-context.ts'
-import { ACCOUNT_PREFIX } from '../own-paths.ts'
-import { readJsonBody, requireValid, toJsonReply } from './json.ts'
-import { flag, object, type Schema, text } from './schemas/schema.ts'
+import type {
+  Handler,
+  Methods,
+  Reply,
+  RequestBody,
+  RequestContext,
+  RequestHead,
+  RequestIdentity,
+  Route,
+} from '../../http/request-context.ts'
+import { CREDENTIALS, readApiBody, requireValid, toApiReply, toCredentials } from './json.ts'
+import { CURRENT_PASSWORD } from './operation.ts'
+import { flag, object, type Schema, type Static, text } from './schemas/schema.ts'
 
 export interface AccountSignInDeps {
   readonly directory: Pick<Directory, 'createUser' | 'revokeSessions'>
   readonly signIn: ApplicationSignIn
   readonly signUp: DoorSignUp
   allowsSignUp(): boolean
+  /** Throws unless the credential of the request has proved the password of its user, or `current` is that password. */
+  requirePassword(context: RequestContext, current: string | undefined): Promise<void>
+  /** Throws unless a passkey of the account has signed the response for this request. */
+  requirePasskey(context: RequestContext, response: unknown, target: string): Promise<void>
   /** The origins of other sites whose pages may sign users up, in and out. */
   origins(): readonly string[]
 }
@@ -40,9 +54,9 @@ export function accountSignInRoutes(deps: AccountSignInDeps, prefix = ACCOUNT_PR
   return Object.entries(rows).map(([path, methods]) => ({ path: `${prefix}${path}`, right: OPEN, methods }))
 }
 
-function showSession(context: RequestContext, deps: AccountSignInDeps): Reply {
+function showSession(context: RequestIdentity, deps: AccountSignInDeps): Reply {
   const hasCookie = context.authenticated?.credential?.session?.cookie !== undefined
-  return toJsonReply(200, showUser(identityOf(context)), hasCookie ? [deps.signIn.timeoutHeader()] : [])
+  return toApiReply(200, showUser(identityOf(context)), hasCookie ? [deps.signIn.timeoutHeader()] : [])
 }
 
 export const showIdentity = ({ name, roles, mustChangePassword, mustSetUpFactor }: Identity) =>
@@ -78,42 +92,71 @@ function addError(address: string, code: string): string {
   return [`${place}${place.includes('?') ? '&' : '?'}error=${code}`, ...fragment].join('#')
 }
 
-const CREDENTIALS = object({ name: text(), password: text(), 'code?': text('A one-time code.') })
 const NEW_USER = object({ name: text(), password: text() })
-const SIGN_OUT = object({ 'everywhere?': flag() })
+const SIGN_OUT = object({ 'everywhere?': flag(), ...CURRENT_PASSWORD })
 
 async function signUp(context: RequestContext, deps: AccountSignInDeps): Promise<Reply> {
   if (!deps.allowsSignUp()) throw new Refusal('forbidden', { reason: 'Sign-up is closed: chttpd_auth.allow_sign_up.' })
   const { name, password } = await readFields(NEW_USER, context)
-  const caller = { signal: context.signal, peer: context.client.address }
-  const create = () => deps.directory.createUser({ name, password: { password } }, caller)
+  const create = () => deps.directory.createUser({ name, password: { password } }, context)
   await deps.signUp(context, create)
-  return toJsonReply(201, { name })
+  return toApiReply(201, { name })
 }
+
+export interface PasskeyRouteDeps {
+  readonly passkeys: Pick<Passkeys, 'createSignInOptions'>
+  origins(): readonly string[]
+}
+
+/** What `navigator.credentials.get` reads. Its result is sent to `/sign-in` or `/token`. */
+export const passkeyRoute = ({ passkeys, origins }: PasskeyRouteDeps, prefix = ACCOUNT_PREFIX): Route => ({
+  path: `${prefix}/passkey-options`,
+  right: OPEN,
+  methods: {
+    POST: (context) => {
+      requireTrusted(context, origins())
+      return toApiReply(200, { options: passkeys.createSignInOptions() })
+    },
+  },
+})
 
 async function signIn(context: RequestContext, deps: AccountSignInDeps): Promise<Reply> {
-  const { code = '', ...given } = await readFields(CREDENTIALS, context)
-  const account = await deps.signIn.require({ ...given, code }, context)
-  const { header } = await deps.signIn.open(account, context)
+  const given = toCredentials(await readFields(CREDENTIALS, context))
+  const account = await deps.signIn.require(given, context)
+  const { header } = await deps.signIn.open(account, context, toOpening(account, given))
   const headers = [header, deps.signIn.timeoutHeader(), ...listActionHeaders(account)]
-  return toJsonReply(200, showUser(account), headers)
+  return toApiReply(200, showUser(account), headers)
 }
 
-async function signOut(context: RequestContext, { directory, signIn }: AccountSignInDeps): Promise<Reply> {
-  const { everywhere = false } = await readFields(SIGN_OUT, context)
-  const session = context.authenticated?.credential?.session
-  if (session && everywhere) await directory.revokeSessions(session.name, ANY_USER, session.id)
-  if (session) await signIn.end(session)
-  return toJsonReply(200, { name: null }, [signIn.clear(context)])
+async function signOut(context: RequestContext, deps: AccountSignInDeps): Promise<Reply> {
+  const { directory, signIn } = deps
+  const { everywhere = false, ...proof } = await readFields(SIGN_OUT, context)
+  if (everywhere) {
+    const { name } = identityOf(context)
+    if (name === null) throw new Refusal('authentication_required')
+    await requireProof(context, proof, deps)
+    await directory.revokeSessions(name, context, context.authenticated?.credential?.session?.id)
+  }
+  await signIn.endCarried(context)
+  return toApiReply(200, { name: null }, [signIn.clear(context)])
+}
+
+async function requireProof(
+  context: RequestContext,
+  { current_password: password, current_passkey: passkey }: Static<typeof SIGN_OUT>,
+  deps: AccountSignInDeps,
+): Promise<void> {
+  if (passkey) await deps.requirePasskey(context, passkey, 'POST /account/sign-out')
+  else await deps.requirePassword(context, password)
 }
 
 /** What the fields of a form mean where the schema asks for a flag; `on` is a checkbox. */
 const FLAGS: Readonly<Record<string, boolean>> = { true: true, on: true, false: false }
 
 /** A form may have fields of its own, for example the name of a button. */
-async function readFields<T>(schema: Schema<T>, context: RequestContext): Promise<T> {
+async function readFields<T>(schema: Schema<T>, context: RequestHead & RequestBody): Promise<T> {
   if (!isForm(context.header('content-type')))
-    return requireValid(schema, (await readJsonBody(context, MAX_SIGN_IN_BYTES)) ?? {})
+    return requireValid(schema, (await readApiBody(context, MAX_SIGN_IN_BYTES)) ?? {})
   const fields = await readForm(context, MAX_SIGN_IN_BYTES)
   const known = Object.entries(schema.properties ?? {}).filter(([name]) => fields.has(name))
   const toValue = (text = '', { type }: Schema) => (type === 'boolean' ? (FLAGS[text] ?? text) : text)
@@ -121,7 +164,7 @@ async function readFields<T>(schema: Schema<T>, context: RequestContext): Promis
 }
 
 /** A page of an origin that is not trusted must not sign its visitor up, in or out, or use a browser's credential. */
-export function requireTrusted(context: RequestContext, origins: readonly string[]): void {
+export function requireTrusted(context: RequestHead & RequestIdentity, origins: readonly string[]): void {
   if (!isCrossOrigin(context)) return
   const origin = context.header('origin')
   if (origin === undefined || origin === 'null' || !origins.includes(origin)) throw new Refusal('cross_origin')
@@ -138,15 +181,15 @@ export function accountTokenRoutes(sessions: RenewableSessions, origins: () => r
     <T>(schema: Schema<T>, run: (given: T, context: RequestContext) => Promise<Reply>): Handler =>
     async (context) => {
       requireTrusted(context, origins())
-      return run(requireValid(schema, await readJsonBody(context, MAX_SIGN_IN_BYTES)), context)
+      return run(requireValid(schema, await readApiBody(context, MAX_SIGN_IN_BYTES)), context)
     }
-  const signIn = accept(CREDENTIALS, async ({ code = '', ...given }, context) =>
-    toReply(await sessions.open({ ...given, code }, context)),
+  const signIn = accept(CREDENTIALS, async (given, context) =>
+    toReply(await sessions.open(toCredentials(given), context)),
   )
   const renew = accept(RENEWAL, async ({ renewalToken }) => toReply(await sessions.renew(renewalToken)))
   const signOut = accept(RENEWAL, async ({ renewalToken }) => {
     await sessions.end(renewalToken)
-    return toJsonReply(200, { name: null })
+    return toApiReply(200, { name: null })
   })
   return [
     { path: `${ACCOUNT_PREFIX}/token`, right: OPEN, methods: { POST: signIn, DELETE: signOut } },
@@ -155,4 +198,4 @@ export function accountTokenRoutes(sessions: RenewableSessions, origins: () => r
 }
 
 const toReply = ({ account, ...tokens }: TokenPair): Reply =>
-  toJsonReply(200, { ...tokens, ...showUser(account) }, listActionHeaders(account))
+  toApiReply(200, { ...tokens, ...showUser(account) }, listActionHeaders(account))

@@ -2,15 +2,24 @@
  * The admin API: JSON requests from the command line and the console, of administrators, user administrators, and users
  * for their own account. No reply contains a password, and only `users/transfer.ts` returns password hashes.
  */
+import { explainMissing } from '../../auth/door-sign-in.ts'
 import { CONSOLE_SESSION } from '../../auth/session/console-session.ts'
 import { ADMIN_COOKIE } from '../../auth/session/own-cookie.ts'
 import { decodePercent } from '../../base/encoding.ts'
 import { ERRORS, Refusal } from '../../base/errors.ts'
 import { REQUEST_ID_HEADER } from '../../http/reply.ts'
-import type { Dialect, HeaderPair, Path, Reply, RequestContext } from '../../http/request-context.ts'
+import type {
+  ConfirmCredential,
+  Dialect,
+  HeaderPair,
+  Path,
+  Reply,
+  RequestContext,
+  RequestIdentity,
+} from '../../http/request-context.ts'
 import { isFromBrowser } from './browser.ts'
-import { toErrorBody, toJsonReply } from './json.ts'
-import { OPENAPI_ROUTE } from './openapi.ts'
+import { toApiErrorBody, toApiReply } from './json.ts'
+import { openApiRoute } from './openapi.ts'
 import { type OperationRoutesDeps, operationRoutes } from './operations.ts'
 import { type PageOptions, pageRoutes } from './page.ts'
 import { hasAllRights } from './rights.ts'
@@ -27,6 +36,8 @@ export interface AdminApiOptions
     EventsDeps {
   /** For browsers; left out where none can connect. */
   readonly console?: PageOptions & SessionRouteOptions
+  /** Left out where the credential cannot be revoked. */
+  readonly confirmCredential?: ConfirmCredential
 }
 
 export function createAdminApiDialect(options: AdminApiOptions): Dialect {
@@ -38,7 +49,7 @@ export function createAdminApiDialect(options: AdminApiOptions): Dialect {
     steps: adminApiSteps({ ...options, sessions: pages?.sessions }),
     routes: [
       ...operationRoutes(pages ? { ...options, reopen: createReopen(pages.sessions) } : options),
-      OPENAPI_ROUTE,
+      openApiRoute(options.operations),
       eventsRoute(options),
       ...probeRoutes(options),
       metricsRoute(options),
@@ -84,7 +95,8 @@ export const ADMIN_API_BASE: Omit<Dialect, 'name' | 'steps' | 'routes'> = {
     const { status } = ERRORS[refusal.code]
     const { authenticated } = context ?? {}
     const isForAdministrator = authenticated !== undefined && hasAllRights(authenticated.identity)
-    return toJsonReply(status, toErrorBody(refusal, { isForAdministrator }), [
+    const missing = status === 401 ? explainMissing(context) : undefined
+    return toApiReply(status, { ...toApiErrorBody(refusal, { isForAdministrator }), ...missing }, [
       ...(status === 401 && isChallenged(context) ? [CHALLENGE] : []),
       ...(refusal.code === 'method_not_allowed' ? [['Allow', refusal.value ?? ''] as const] : []),
     ])
@@ -107,7 +119,7 @@ const SECURITY_HEADERS: readonly HeaderPair[] = [
 ]
 
 /** Renews the cookie of a session that is in use. */
-function renewingHeaders(context: RequestContext, reply: Reply): readonly HeaderPair[] {
+function renewingHeaders(context: RequestIdentity, reply: Reply): readonly HeaderPair[] {
   const credential = context.authenticated?.credential
   if (credential?.kind !== CONSOLE_SESSION || reply.headers.some(([name]) => name === 'Set-Cookie')) return []
   const renewed = credential.session?.cookie?.renew()

@@ -1,11 +1,12 @@
 // JSON bodies of requests and replies. An unknown member of a request is an error, never ignored.
+import type { SignInCredentials } from '../../auth/session/session-service.ts'
 import { badRequest, ERRORS, type ErrorCode, Refusal } from '../../base/errors.ts'
 import { findMember, isJsonObject } from '../../base/json.ts'
-import { readJsonBody as readJson } from '../../base/json-body.ts'
-import type { HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
-import type { Schema } from './schemas/schema.ts'
+import { readJsonBody } from '../../base/json-body.ts'
+import type { HeaderPair, Reply, RequestBody, RequestHead } from '../../http/request-context.ts'
+import { mapOf, object, type Schema, type Static, text } from './schemas/schema.ts'
 
-export const toJsonReply = (status: number, value: unknown, headers: readonly HeaderPair[] = []): Reply => ({
+export const toApiReply = (status: number, value: unknown, headers: readonly HeaderPair[] = []): Reply => ({
   status,
   headers: [['Content-Type', 'application/json'], ...headers],
   body: `${JSON.stringify(value)}\n`,
@@ -14,13 +15,13 @@ export const toJsonReply = (status: number, value: unknown, headers: readonly He
 const JSON_TYPE = /^application\/json(?:;|$)/i
 
 /** The body as JSON; `undefined` if there is none. */
-export async function readJsonBody(context: RequestContext, maxBytes?: number): Promise<unknown> {
+export async function readApiBody(context: RequestHead & RequestBody, maxBytes?: number): Promise<unknown> {
   const bytes = await context.readBody(maxBytes)
   if (bytes === undefined || bytes.length === 0) return undefined
   // a form of another site cannot send this type without a preflight
   if (!JSON_TYPE.test(context.header('content-type') ?? ''))
     throw new Refusal('unsupported_media_type', { value: 'application/json' })
-  const reading = await readJson(bytes, context.jsonLimits)
+  const reading = await readJsonBody(bytes, context.jsonLimits)
   if (reading.kind === 'json') return reading.value
   throw new Refusal(reading.reason === 'too_many_items' ? 'body_too_large' : 'invalid_json')
 }
@@ -115,11 +116,30 @@ export function readQuery<T>(schema: Schema<T>, query: URLSearchParams): T {
   return requireValid(schema, Object.fromEntries([...query].map(([name, text]) => [name, toValue(name, text)])))
 }
 
+/** Name and password, with a one-time code or a passkey if the user needs one; or a passkey alone. */
+export const CREDENTIALS = object({
+  'name?': text(),
+  'password?': text(),
+  'code?': text('A one-time code.'),
+  'passkey?': mapOf(
+    {},
+    'What `navigator.credentials.get` returned, as JSON. It replaces the code, or name and password.',
+  ),
+})
+
+export function toCredentials({ name, password, code = '', passkey }: Static<typeof CREDENTIALS>): SignInCredentials {
+  if (name !== undefined && password !== undefined && (name !== '' || !passkey))
+    return { name, password, code, ...(passkey && { passkey }) }
+  if (passkey && name === undefined && password === undefined && code === '')
+    return { name: '', password: '', code, passkey }
+  throw badRequest('Send name and password, with a code or a passkey if it is needed; or a passkey alone.')
+}
+
 /** Failures of this server whose cause its administrators may read: it names servers and files. */
-const EXPLAINED: ReadonlySet<ErrorCode> = new Set(['store_unavailable', 'audit_unavailable'])
+const EXPLAINED: ReadonlySet<ErrorCode> = new Set(['store_unavailable', 'audit_unavailable', 'password_check_failed'])
 
 /** The body of an error, the same over HTTP and for a command that has opened the store itself. */
-export function toErrorBody({ code, reason, detail }: Refusal, { isForAdministrator = false } = {}) {
+export function toApiErrorBody({ code, reason, detail }: Refusal, { isForAdministrator = false } = {}) {
   // why a credential is rejected is for the log
   const { status, text } = ERRORS[code]
   const shown = (status === 401 ? undefined : reason) ?? text

@@ -1,35 +1,36 @@
 // The OpenAPI document of the admin API, made of the rows of all operations.
+
+import { API_PREFIX } from '../../base/own-paths.ts'
 import { PRODUCT } from '../../base/product.ts'
 import type { Reply, Route } from '../../http/request-context.ts'
-import { API_PREFIX } from '../own-paths.ts'
-import { toJsonReply } from './json.ts'
+import { toApiReply } from './json.ts'
 import type { Operation } from './operation.ts'
-import { OPERATIONS } from './operations.ts'
+import type { OperationTable } from './operations.ts'
 import { namedObject, type Schema, text } from './schemas/schema.ts'
 import { SESSION_ROWS } from './session.ts'
 
 /** For administrators only. */
-export const OPENAPI_ROUTE: Route = { path: `${API_PREFIX}/openapi.json`, methods: { GET: () => showApi() } }
-
-/** Created on the first request: this takes 5 ms. */
-let document: OpenApiDocument | undefined
-
-function showApi(): Reply {
-  document ??= describeApi(PRODUCT.version)
-  return toJsonReply(200, document)
+export function openApiRoute(operations: OperationTable): Route {
+  /** Created on the first request: this takes 5 ms. */
+  let document: OpenApiDocument | undefined
+  const showApi = (): Reply => {
+    document ??= describeApi(PRODUCT.version, operations)
+    return toApiReply(200, document)
+  }
+  return { path: `${API_PREFIX}/openapi.json`, methods: { GET: showApi } }
 }
 
 /** An operation in the document. */
 export interface DescribedOperation
   extends Pick<Operation, 'method' | 'path' | 'summary' | 'query' | 'body' | 'reply' | 'isBodyOptional'> {
   readonly id: string
-  /** Of the response, where it is not JSON. */
+  /** Content type of the response, where it is not JSON. */
   readonly contentType?: string
 }
 
 /** The operations, then the routes that only a request can use. */
-export const DESCRIBED: readonly DescribedOperation[] = [
-  ...Object.entries<Operation>(OPERATIONS).map(([id, row]) => ({ id, ...row })),
+export const listDescribed = (operations: OperationTable): readonly DescribedOperation[] => [
+  ...Object.entries<Operation>(operations).map(([id, row]) => ({ id, ...row })),
   ...SESSION_ROWS.map((row) => ({ id: `session.${row.method.toLowerCase()}`, ...row })),
   {
     id: 'openapi',
@@ -57,9 +58,9 @@ export interface OpenApiDocument {
   readonly [member: string]: unknown
 }
 
-export function describeApi(version: string): OpenApiDocument {
+export function describeApi(version: string, operations: OperationTable): OpenApiDocument {
   const schemas = new Map<string, unknown>()
-  const paths = Map.groupBy(DESCRIBED, ({ path }) => path)
+  const paths = Map.groupBy(listDescribed(operations), ({ path }) => path)
   const toMethods = (rows: readonly DescribedOperation[]) =>
     Object.fromEntries(rows.map((row) => [row.method.toLowerCase(), hoist(describeOperation(row), schemas)]))
   const described = Object.fromEntries([...paths].map(([path, rows]) => [path, toMethods(rows)]))

@@ -1,18 +1,21 @@
 import type { SharedLimits } from '../../auth/limits/share.ts'
+import type { PasskeyRequest } from '../../auth/passkey-sign-in.ts'
 import type { SharedClock } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
+import { findMember, isJsonObject } from '../../base/json.ts'
 import type { Account, DoorAccess } from '../../directory/account.ts'
+import type { Caller } from '../../directory/caller.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { Identity } from '../../directory/identity.ts'
-import type { PasswordLinkStore } from '../../directory/store-port/one-time-secrets.ts'
 import type { Audit } from '../../kernel/audit.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import type { PasswordRules } from '../../passwords/password-rules.ts'
+import type { Engine } from '../../store/engine.ts'
 import { readQuery, requireValid } from './json.ts'
 import type { RunningServer, SettingsEditor } from './ports.ts'
 import type { Guarded, Right } from './rights.ts'
-import { object, type Schema, text } from './schemas/schema.ts'
-import type { ReloadResult } from './schemas/system.ts'
+import { mapOf, object, type Schema, text } from './schemas/schema.ts'
+import type { ReloadResultView } from './schemas/system.ts'
 
 /** One operation of the admin API, for a request or for a command that has opened the store itself. */
 export interface Operation<Query = unknown, Body = unknown, Result = unknown> extends Guarded {
@@ -53,13 +56,29 @@ export async function runOperation<Result>(
   const { query: parameters = NO_QUERY, body: schema, isBodyOptional } = row
   const query = readQuery(parameters, request.query)
   const sent = request.body === undefined && isBodyOptional ? {} : request.body
-  return row.run(deps, { ...request, query, body: schema && requireValid(schema, sent) })
+  const body = schema && requireValid(schema, sent)
+  const requester = request.requester && withPasskey(request.requester, row, request.params, body)
+  return row.run(deps, { ...request, query, body, ...(requester && { requester }) })
 }
+
+/** What a passkey has signed for this request replaces the current password, wherever the operation asks for it. */
+function withPasskey(requester: Requester, row: Operation, params: Call['params'], body: unknown): Requester {
+  const response = isJsonObject(body) ? findMember(body, 'current_passkey') : undefined
+  if (response === undefined) return requester
+  const target = `${row.method} ${row.path.replaceAll(/\{(\w+)\}/g, (_all, name) => params[name] ?? '')}`
+  const prove = () => requester.requirePasskey(response, target)
+  return { ...requester, requirePassword: prove, requireCurrentPassword: prove }
+}
+
+/** The values of all options: `src/modules/module.ts` says their type. */
+// biome-ignore lint/suspicious/noEmptyInterface: extended there
+export interface OptionValues {}
 
 export interface OperationDeps {
   readonly directory: Directory
   readonly clock: SharedClock
-  readonly passwordLinks: PasswordLinkStore
+  /** Runs the statements of modules with tables of their own. */
+  readonly statements: Engine
   /** The URL at which users reach the console; empty: not configured. */
   publicUrl(): string
   readonly limits: SharedLimits
@@ -72,14 +91,16 @@ export interface OperationDeps {
   factorRoles(): readonly string[]
   /** What the account may do at each door, and why. */
   explainAccess(account: Account, database: string): readonly DoorAccess[]
+  /** The name of the user's own database at the document door; `undefined`: it has none that it may use. */
+  findOwnDatabase(account: Account): Promise<string | undefined>
   /** The rules for new passwords. */
   passwordRules(): PasswordRules
-  /** The values of `iss` of an identity provider; empty: none of this name is configured. */
-  listIssuers(provider: string): readonly string[]
+  /** For the operations of modules. */
+  options(): OptionValues
   /** Left out for a command that has opened the store itself. */
   readonly server?: RunningServer
   /** Reads the whole configuration again. */
-  reload(): Promise<ReloadResult>
+  reload(): Promise<ReloadResultView>
 }
 
 /** Parsed JSON and parameters, not checked yet. */
@@ -90,17 +111,19 @@ export interface Call<Query = unknown, Body = unknown> {
   readonly params: Readonly<Record<string, string>>
   readonly query: Query
   readonly body: Body
-  /** Aborted when the caller no longer waits. */
-  readonly signal?: AbortSignal
+  readonly caller: Caller
   /** Left out for a command that has opened the store itself. */
-  readonly caller?: Caller
+  readonly requester?: Requester
 }
 
-export interface Caller {
+/** Who sent the request. */
+export interface Requester {
   /** `null`: the owner of the process at its socket, or a superuser token. */
   readonly name: string | null
   readonly identity: Identity
   readonly right: Right
+  /** How it reached the server. */
+  readonly client: PasskeyRequest['client']
   /** The session of the request, if it has one. */
   readonly sessionId: string | undefined
   /** Whether it is the owner of the process, at its socket. */
@@ -112,41 +135,51 @@ export interface Caller {
   readonly hasAccount: boolean
   /** Throws unless the credential has proved the password recently and `current`, if it was sent, is that password. */
   requirePassword(current: string | undefined): Promise<void>
-  /** The same, but a session needs `current` even if it proved the password recently. */
+  /** Like `requirePassword`, but a session needs `current` even if it proved the password recently. */
   requireCurrentPassword(current: string | undefined): Promise<void>
+  /** Creates a user within the limits of sign-up for its client. */
+  signUp<T>(create: () => Promise<T>): Promise<T>
+  /** Throws unless a passkey of the account has signed the response just now, for this target. */
+  requirePasskey(response: unknown, target: string): Promise<void>
+  /** Whether a passkey has opened the session, or signed this request. */
+  hasUsedPasskey(): boolean
   /** Gives a browser a new session, after its own has ended with a new password. */
   reopenSession(): Promise<void>
-  /** Address of the client. */
-  readonly peer: string
-  /** Throws where the request would be refused if it came again. */
-  repeat(): Promise<void>
 }
 
 /** The name in the path. */
 export const nameOf = ({ params }: Call): string => params['name'] ?? ''
 
 /** The name of the caller's own account. The owner of the process, superuser tokens and asserted users have none. */
-export function requireAccountName({ caller }: Call): string {
-  if (caller?.hasAccount && caller.name !== null) return caller.name
+export function requireAccountName({ requester }: Call): string {
+  if (requester?.hasAccount && requester.name !== null) return requester.name
   throw new Refusal('forbidden', { reason: 'This credential belongs to no account.' })
 }
 
 /** The member of a body that holds the current password, for sessions that have not proved it recently. */
 export const CURRENT_PASSWORD = {
   'current_password?': text('The password of the caller, to change its own account in an older session.'),
+  'current_passkey?': mapOf(
+    {},
+    'What a passkey has signed for this request, in place of the password: see `/account/passkeys/proof-options`.',
+  ),
 }
 
 /** For operations that read nothing else. */
 export const PROOF = { body: object(CURRENT_PASSWORD), isBodyOptional: true } as const
 
 /** For changes of the caller's own account. Other accounts may be changed with any credential of an administrator. */
-export async function requireOwnPassword({ caller }: Call, name: string, current: string | undefined): Promise<void> {
-  if (caller?.name === name) await caller.requirePassword(current)
+export async function requireOwnPassword(
+  { requester }: Call,
+  name: string,
+  current: string | undefined,
+): Promise<void> {
+  if (requester?.name === name) await requester.requirePassword(current)
 }
 
 /** For what a command on the server has done and only says so: an administrator could say anything. */
-export function requireOwner(caller: Caller | undefined): void {
-  if (caller && !caller.isOwner)
+export function requireOwner(requester: Requester | undefined): void {
+  if (requester && !requester.isOwner)
     throw new Refusal('forbidden', { reason: 'Only a command on the server can record this.' })
 }
 

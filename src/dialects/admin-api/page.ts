@@ -4,9 +4,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { METHODS } from 'node:http'
 import type { ConsoleSessions } from '../../auth/session/console-session.ts'
 import { Refusal } from '../../base/errors.ts'
+import { CONSOLE_PATH, OWN_PREFIX } from '../../base/own-paths.ts'
 import { READ_METHODS } from '../../http/dispatch.ts'
-import type { Handler, HeaderPair, Methods, Reply, RequestContext } from '../../http/request-context.ts'
-import { CONSOLE_PATH, OWN_PREFIX } from '../own-paths.ts'
+import type { Handler, HeaderPair, Methods, Reply, RequestContext, RequestHead } from '../../http/request-context.ts'
 import { acceptsHtml } from '../sign-in-redirect.ts'
 import {
   isPrefetch,
@@ -42,7 +42,7 @@ export const pageRoutes = (options: PageOptions): readonly AdminRoute[] =>
 /** The handler decides which methods exist: an unknown path is 404 for all of them, not 405. */
 const forEveryMethod = (handler: Handler): Methods => Object.fromEntries(METHODS.map((method) => [method, handler]))
 
-const isRead = ({ method }: RequestContext): boolean => READ_METHODS.includes(method)
+const isRead = ({ method }: RequestHead): boolean => READ_METHODS.includes(method)
 
 /** `/_cardea/users` in the address bar leads to `/_cardea/#/users`. Programs get 404. */
 const leadToPage: Handler = (context, { page = '', name }) => {

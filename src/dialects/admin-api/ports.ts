@@ -1,42 +1,68 @@
 // What operations need of parts that this dialect may not import.
 
+import type { Passkeys } from '../../auth/passkey-sign-in.ts'
+import type { Caller } from '../../directory/caller.ts'
 import type { Identity } from '../../directory/identity.ts'
-import type { NodeRecord } from '../../directory/store-port/nodes.ts'
+import type { NodeRecord, ServingProcess } from '../../directory/store-port/nodes.ts'
 import type { ExternalAccount } from '../../directory/users/user.ts'
 import type { Counts, Totals } from '../../observe/record-totals.ts'
 import type { ServerError } from '../../observe/server-errors.ts'
 import type { Static } from './schemas/schema.ts'
-import type { KeyRing, OptionList, RELOADED, Setting, SettingChange, SettingPreview } from './schemas/settings.ts'
-import type { Certificate, Health, SecretAge } from './schemas/system.ts'
+import type {
+  KeyRingView,
+  OptionListView,
+  RELOADED,
+  SettingChangeView,
+  SettingPreviewView,
+  SettingView,
+} from './schemas/settings.ts'
+import type { CertificateView, HealthView, SecretAgeView } from './schemas/system.ts'
 
 /** What the overview and the list of nodes read. */
 export interface Monitor {
-  /** Identifies this start of the process. */
+  /** Identifies this start of the server. */
   readonly instance: string
+  /** Seconds since the epoch. */
+  readonly startedAt: number
   /** The totals of all nodes from this time on, with those of this node up to now. */
   listTotals(step: Totals['step'], from: number): Promise<readonly Totals[]>
   /** What this node has counted since its start. */
-  readCounts(): Counts
+  readCounts(): Promise<Counts>
   /** The last server errors of this node since its start, the newest first. */
-  listServerErrors(): readonly ServerError[]
+  listServerErrors(): Promise<readonly ServerError[]>
   listNodes(): Promise<readonly NodeRecord[]>
-  listCertificates(): readonly Certificate[]
-  listSecretAges(): readonly SecretAge[]
+  /** The processes of this node that serve requests, by place. */
+  listProcesses(): Promise<readonly ServingProcess[]>
+  listCertificates(): readonly CertificateView[]
+  listSecretAges(): readonly SecretAgeView[]
 }
 
 export interface SecretsOverview {
-  list(): Promise<readonly KeyRing[]>
+  list(): Promise<readonly KeyRingView[]>
   /** Reads the files of all secrets again. */
   reload(): Promise<Static<typeof RELOADED>['reloaded']>
 }
 
 /** The database behind a door. */
 export interface UpstreamDatabase {
-  /** Sends a request with this identity: PUT with a body, otherwise GET. Throws if the database cannot be reached. */
+  /** Sends a request with this identity; without a method, PUT with a body, otherwise GET. Throws if the database cannot be reached. */
   askAs(
     identity: Identity,
-    request: { readonly path: string; readonly body?: unknown; readonly maxBytes?: number },
+    request: {
+      readonly path: string
+      readonly method?: 'POST' | 'PUT' | 'DELETE'
+      readonly body?: unknown
+      readonly maxBytes?: number
+    },
   ): Promise<{ readonly status: number; readonly body: unknown }>
+}
+
+/** Accounts at other servers that sign in as users here. */
+export interface ExternalAccounts {
+  /** Whether browsers can sign in with one. */
+  isOpenToBrowsers(): boolean
+  /** The account that an access token belongs to. Throws if the token is not accepted. */
+  findAccount(token: string): Promise<Omit<ExternalAccount, 'linkedAt'>>
 }
 
 /** What only a running server has. */
@@ -45,25 +71,23 @@ export interface RunningServer {
   findUpstream(door: 'document' | 'multi-model'): UpstreamDatabase | undefined
   readonly monitor: Monitor
   readonly secrets: SecretsOverview
-  health(): Promise<Health>
-  /** Returns what starts to replace all worker threads. Throws if the server has none. */
+  health(): Promise<HealthView>
+  /** Returns what starts to replace all processes that serve. Throws if there is one, without a supervisor. */
   findRoll(): () => void
-  /** Whether browsers can sign in at an identity provider. */
-  hasSignInProviders(): boolean
-  /** The account at an identity provider that an access token belongs to. Throws if the token is not accepted. */
-  findExternalAccount(token: string): Promise<Omit<ExternalAccount, 'linkedAt'>>
+  readonly external: ExternalAccounts
+  readonly passkeys: Passkeys
 }
 
 export interface SettingsEditor {
   /** Every option of the table. */
-  listOptions(): Promise<OptionList>
+  listOptions(): Promise<OptionListView>
   /** What a change would do. Changes nothing. `text` is `undefined` to remove the stored value. */
   preview(
     change: Omit<NewSetting, 'text'> & { readonly text: string | undefined },
-    repeat: Repeat | undefined,
-  ): Promise<SettingPreview>
+    caller: Caller,
+  ): Promise<SettingPreviewView>
   /** All current settings, including defaults. */
-  list(): readonly Setting[]
+  list(): readonly SettingView[]
   /**
    * Resolves when the setting is in effect or waits for a restart. Throws a `Refusal` if it cannot be set. With
    * `isImmediate`, cookies signed with earlier secrets are rejected at once. Throws `conflict` if the value is not the
@@ -71,20 +95,14 @@ export interface SettingsEditor {
    */
   set(
     setting: NewSetting,
-    options: {
-      readonly isImmediate: boolean
-      readonly expected?: string | undefined
-      readonly repeat: Repeat | undefined
-    },
-  ): Promise<SettingChange>
+    caller: Caller,
+    options: { readonly isImmediate: boolean; readonly expected?: string | undefined },
+  ): Promise<SettingChangeView>
   /** Settings made at run time, in clear. */
   listStored(): Promise<readonly StoredSetting[]>
   /** Removes the stored value, so that files, environment and defaults apply again. */
-  unset(section: string, key: string, repeat: Repeat | undefined): Promise<SettingChange>
+  unset(section: string, key: string, caller: Caller): Promise<SettingChangeView>
 }
-
-/** Throws where the request that makes a change would be refused. Left out for a command without a server. */
-type Repeat = () => Promise<void>
 
 interface NewSetting {
   readonly section: string

@@ -5,8 +5,8 @@
 import { requireNoAction } from '../../auth/required-actions.ts'
 import { Refusal } from '../../base/errors.ts'
 import { type Identity, isAnonymous, withoutFactorSetup } from '../../directory/identity.ts'
-import type { RequestContext, Route } from '../../http/request-context.ts'
-import type { Rights } from './schemas/account.ts'
+import type { RequestIdentity, Route } from '../../http/request-context.ts'
+import type { RightsView } from './schemas/account.ts'
 
 /**
  * `anonymous`: every client. `self`: a signed-in user, for the user's own account. `userAdmin`: a user with the role that
@@ -34,6 +34,8 @@ export const ACCESS = {
   /** The reply depends on the identity of a program. */
   program: { right: 'anonymous', credentials: 'program' },
   session: { right: 'anonymous', credentials: 'all', isSession: true },
+  /** An operation for every client. */
+  anonymous: { right: 'anonymous', credentials: 'all' },
 } as const satisfies Readonly<Record<string, Access>>
 
 /** Whether the identity is an administrator or a superuser token. */
@@ -47,7 +49,7 @@ export function findRight(identity: Identity, role: string): Right {
 }
 
 /** What the console calls the rights of a signed-in user. */
-export function showRights(identity: Identity, role: string): Rights {
+export function showRights(identity: Identity, role: string): RightsView {
   const right = findRight(identity, role)
   return right === 'administrator' || right === 'userAdmin' ? right : 'user'
 }
@@ -64,7 +66,7 @@ export interface Guarded {
 }
 
 /** Throws unless the request has the right that the operation needs. */
-export function requireRight({ authenticated }: RequestContext, operation: Guarded, role: string): void {
+export function requireRight({ authenticated }: RequestIdentity, operation: Guarded, role: string): void {
   const { allowed, instead, isBeforeRequiredActions = false, setsUpFactor = false } = operation
   if (allowed === 'anonymous') return
   if (isAnonymous(authenticated)) throw new Refusal('authentication_required')

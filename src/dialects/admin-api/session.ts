@@ -4,21 +4,19 @@ import { CONSOLE_SESSION, type ConsoleSessions } from '../../auth/session/consol
 import { ADMIN_COOKIE } from '../../auth/session/own-cookie.ts'
 import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
+import { API_PREFIX } from '../../base/own-paths.ts'
 import { PRODUCT } from '../../base/product.ts'
 import type { Account } from '../../directory/account.ts'
 import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
 import type { SessionOpening } from '../../directory/sessions/session.ts'
 import type { HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
-import { API_PREFIX } from '../own-paths.ts'
 import { isTrustworthy } from './browser.ts'
-import { readJsonBody, requireValid, toJsonReply } from './json.ts'
+import { CREDENTIALS, readApiBody, requireValid, toApiReply, toCredentials } from './json.ts'
 import type { OperationDeps } from './operation.ts'
 import type { PageOptions } from './page.ts'
 import { ACCESS, type AdminRoute, hasAllRights, showRights } from './rights.ts'
-import { SESSION, type Session } from './schemas/account.ts'
-import { object, type Schema, text } from './schemas/schema.ts'
-
-const CREDENTIALS = object({ name: text(), password: text(), 'code?': text('A one-time code.') })
+import { SESSION, type SessionView } from './schemas/account.ts'
+import { object, type Schema } from './schemas/schema.ts'
 
 const SIGNED_OUT: Schema = object({ name: { type: 'null' } })
 
@@ -35,13 +33,16 @@ export const sessionRoute = (options: SessionRouteOptions): AdminRoute => ({
   path: `${API_PREFIX}/session`,
   right: ACCESS.session,
   methods: {
-    GET: (context) => toJsonReply(200, describe(context.authenticated ?? ANONYMOUS, options)),
+    GET: (context) => toApiReply(200, describe(context.authenticated ?? ANONYMOUS, options)),
     POST: (context) => signIn(context, options),
     DELETE: (context) => signOut(context, options),
   },
 })
 
-const describe = ({ identity }: Pick<Authenticated, 'identity'>, { userAdminRole }: SessionRouteOptions): Session => ({
+const describe = (
+  { identity }: Pick<Authenticated, 'identity'>,
+  { userAdminRole }: SessionRouteOptions,
+): SessionView => ({
   name: identity.name,
   isAdministrator: hasAllRights(identity),
   ...(identity.name !== null && {
@@ -59,23 +60,17 @@ const NEEDS_OWN_LISTENER =
 async function signIn(context: RequestContext, options: SessionRouteOptions): Promise<Reply> {
   if (isCrossOrigin(context)) throw new Refusal('cross_origin')
   if (!options.isOwnOrigin && !isTrustworthy(context)) throw new Refusal('forbidden', { reason: NEEDS_OWN_LISTENER })
-  const { code = '', ...given } = requireValid(CREDENTIALS, await readJsonBody(context, MAX_SIGN_IN_BYTES))
-  const opened = await options.sessions.open({ ...given, code }, context)
+  const given = toCredentials(requireValid(CREDENTIALS, await readApiBody(context, MAX_SIGN_IN_BYTES)))
+  const opened = await options.sessions.open(given, context)
   if (!opened) throw new Refusal('credential_refused')
-  await endPresented(context, options.sessions)
   // a client that knows the password may have the token: the page goes on without being loaded again
   const session = { ...describe(opened, options), pageToken: options.sessions.pageTokenOf(opened.cookie) }
-  return toJsonReply(200, session, [ADMIN_COOKIE.render(opened.cookie.value, context)])
-}
-
-/** A new sign-in ends the session that the request was sent with. */
-async function endPresented({ authenticated }: RequestContext, sessions: ConsoleSessions): Promise<void> {
-  if (authenticated?.credential?.kind === CONSOLE_SESSION) await sessions.end(authenticated)
+  return toApiReply(200, session, [ADMIN_COOKIE.render(opened.cookie.value, context)])
 }
 
 async function signOut(context: RequestContext, { sessions }: SessionRouteOptions): Promise<Reply> {
-  await endPresented(context, sessions)
-  return toJsonReply(200, { name: null }, [ADMIN_COOKIE.render('', context, 0)])
+  if (context.authenticated?.credential?.kind === CONSOLE_SESSION) await sessions.endCarried(context)
+  return toApiReply(200, { name: null }, [ADMIN_COOKIE.render('', context, 0)])
 }
 
 /** Opens another session for an account whose sessions have ended. Returns the header that sets its cookie. */

@@ -5,28 +5,47 @@
  */
 import { requireNoAction } from '../../auth/required-actions.ts'
 import { isClientError, Refusal } from '../../base/errors.ts'
+import { SIGN_IN_PREFIX, SIGN_IN_SEGMENT } from '../../base/own-paths.ts'
 import { type Account, isAccount } from '../../directory/account.ts'
 import type { Directory } from '../../directory/directory.ts'
 import { type Authenticated, identityOf } from '../../directory/identity.ts'
 import type { PresentedSession } from '../../directory/sessions/session.ts'
 import { type Mount, READ_METHODS } from '../../http/dispatch.ts'
-import type { ConfirmCredential, Handler, HeaderPair, Reply, RequestContext, Step } from '../../http/request-context.ts'
-import { SIGN_IN_PREFIX, SIGN_IN_SEGMENT } from '../own-paths.ts'
+import type {
+  ConfirmCredential,
+  Handler,
+  HeaderPair,
+  Reply,
+  RequestContext,
+  RequestHead,
+  RequestIdentity,
+  Step,
+} from '../../http/request-context.ts'
 import { findNext } from '../sign-in-redirect.ts'
-import { type AccountSignInDeps, accountSignInRoutes, requireTrusted } from './account-sign-in.ts'
+import {
+  type AccountSignInDeps,
+  accountSignInRoutes,
+  type PasskeyRouteDeps,
+  passkeyRoute,
+  requireTrusted,
+} from './account-sign-in.ts'
 import { ADMIN_API_BASE } from './dialect.ts'
-import { toJsonReply } from './json.ts'
+import type { ExternalRoutesDeps, ExternalSignIn } from './external-sign-in.ts'
+import { toApiReply } from './json.ts'
 import { renderPage } from './page.ts'
-import { type ProviderRoutesDeps, providerRoutes } from './provider-routes.ts'
 
-export interface SignInPageDeps extends Omit<AccountSignInDeps, 'origins'>, ProviderRoutesDeps {
+export interface SignInPageDeps extends Omit<AccountSignInDeps, 'origins'>, ExternalRoutesDeps {
+  readonly external: ExternalSignIn
+  readonly passkeys: PasskeyRouteDeps['passkeys']
   readonly directory: AccountSignInDeps['directory'] &
-    ProviderRoutesDeps['directory'] &
+    ExternalRoutesDeps['directory'] &
     Pick<Directory, 'findPasswordTime'>
   /** The URL at which browsers reach this server; empty: not configured. */
   publicUrl(): string
   /** The name of this installation; empty: it has none. */
   instanceName(): string
+  /** Options of modules for the page. */
+  moduleOptions(): object
   /** With a placeholder for the options. */
   readonly page: string
   /** Reads the session cookie of the document door. */
@@ -62,8 +81,9 @@ export const mountSignInPage = (deps: SignInPageDeps): Mount => ({
       ...(deps.openToken
         ? [{ path: `${SIGN_IN_PREFIX}/token`, methods: { POST: toTokenHandler(deps.openToken) } }]
         : []),
-      ...providerRoutes(deps, (context) => showPage(context, deps)),
+      ...deps.external.routes(deps, (context) => showPage(context, deps)),
       ...accountSignInRoutes({ ...deps, origins: () => [] }, SIGN_IN_PREFIX),
+      passkeyRoute({ passkeys: deps.passkeys, origins: () => [] }, SIGN_IN_PREFIX),
     ],
     defaultHeaders: (context, reply) => [
       ...ADMIN_API_BASE.defaultHeaders(context, reply),
@@ -72,22 +92,20 @@ export const mountSignInPage = (deps: SignInPageDeps): Mount => ({
   },
 })
 
-function showPage(context: RequestContext, deps: SignInPageDeps): Reply {
-  const { page, allowsSignUp, providerSignIn, publicUrl, instanceName } = deps
+function showPage(context: RequestHead & RequestIdentity, deps: SignInPageDeps): Reply {
+  const { page, allowsSignUp, publicUrl, instanceName } = deps
   const { name, mustChangePassword = false, mustSetUpFactor = false } = identityOf(context)
-  const providers = providerSignIn
-    .list()
-    .map(({ name: provider, client }) => ({ name: provider, label: client?.label }))
   const door = { hasToken: deps.openToken !== undefined }
   const user = { name, mustChangePassword, mustSetUpFactor, canLink: canLinkAccount(context, deps), ...door }
-  const server = { signUp: allowsSignUp(), providers, publicUrl: publicUrl(), instanceName: instanceName() }
-  const options = { ...user, ...readNext(context), ...server }
+  const names = { publicUrl: publicUrl(), instanceName: instanceName() }
+  const server = { signUp: allowsSignUp(), ...deps.external.pageOptions(), ...names }
+  const options = { ...user, ...readNext(context), ...server, ...deps.moduleOptions() }
   const reply = renderPage(page, { options: encodeURIComponent(JSON.stringify(options)) })
   return options.isNextWrong ? { ...reply, status: 400 } : reply
 }
 
-/** A user whom a provider has signed in may have no password, without which no other account can be linked. */
-function canLinkAccount(context: RequestContext, { directory }: SignInPageDeps): boolean {
+/** A user whom another server has signed in may have no password, without which no other account can be linked. */
+function canLinkAccount(context: RequestIdentity, { directory }: SignInPageDeps): boolean {
   const identity = identityOf(context)
   const session = context.authenticated?.credential?.session
   if (!session || !isAccount(identity) || identity.isAdmin) return false
@@ -95,7 +113,7 @@ function canLinkAccount(context: RequestContext, { directory }: SignInPageDeps):
 }
 
 /** With a wrong address the page says so, and the user can still sign in. */
-function readNext(context: RequestContext): { readonly next?: string | undefined; readonly isNextWrong?: true } {
+function readNext(context: RequestHead): { readonly next?: string | undefined; readonly isNextWrong?: true } {
   try {
     return { next: findNext(context) }
   } catch (error) {
@@ -113,5 +131,5 @@ const toTokenHandler =
     const session = context.authenticated?.credential?.session
     if (!isAccount(identity) || !session) throw new Refusal('authentication_required')
     requireNoAction(identity)
-    return toJsonReply(200, { jwt: await openToken(identity, session, context) })
+    return toApiReply(200, { jwt: await openToken(identity, session, context) })
   }

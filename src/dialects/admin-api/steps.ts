@@ -2,18 +2,19 @@ import { CONSOLE_HANDLER, CONSOLE_SESSION, type ConsoleSessions } from '../../au
 import { isSameSecret } from '../../base/compare.ts'
 import { isCrossOrigin } from '../../base/cross-site.ts'
 import { Refusal } from '../../base/errors.ts'
+import { API_SEGMENT } from '../../base/own-paths.ts'
 import { ANONYMOUS, type Authenticated } from '../../directory/identity.ts'
-import type { RequestContext, Step } from '../../http/request-context.ts'
-import { API_SEGMENT } from '../own-paths.ts'
+import type { RequestContext, RequestHead, RequestIdentity, Step } from '../../http/request-context.ts'
 import { isFromBrowser, PAGE_TOKEN_HEADER } from './browser.ts'
 import type { OperationDeps } from './operation.ts'
-import { findSegmentRight } from './operations.ts'
+import { listSegmentRights, type OperationTable } from './operations.ts'
 import { ACCESS, type Access, requireRight } from './rights.ts'
 
 /** Proves that a request comes from a program or our page: other origins need a preflight for it, which is rejected. */
 export const INTENT_HEADER = 'x-cardea-control'
 
 export interface StepsDeps extends Pick<OperationDeps, 'userAdminRole' | 'events'> {
+  readonly operations: OperationTable
   /** Authenticates a program by the credential it sends, never by a cookie of the doors. */
   authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
   /** Throws where a door requires a credential even on the open paths of this dialect. */
@@ -23,37 +24,48 @@ export interface StepsDeps extends Pick<OperationDeps, 'userAdminRole' | 'events
 }
 
 /** The ordered checks of a request. A forged request of a browser is rejected before any password is checked. */
-export const adminApiSteps = (deps: StepsDeps): readonly Step[] => [
-  { name: 'path', run: (context) => void context.path },
-  { name: 'entry', run: (context) => (isOpen(context) ? deps.requireEntry?.(context) : undefined) },
-  { name: 'intent', run: (context) => (accessOf(context).credentials === 'all' ? requireIntent(context) : undefined) },
-  {
-    name: 'authenticate',
-    authenticates: true,
-    run: (context) => (accessOf(context).credentials === 'all' ? authenticate(context, deps) : undefined),
-  },
-  {
-    name: 'authenticate program',
-    authenticates: true,
-    run: (context) => (accessOf(context).credentials === 'program' ? authenticateProgram(context, deps) : undefined),
-  },
-  { name: 'origin', run: (context) => requireOwnOrigin(context) },
-  { name: 'page token', run: (context) => requirePageToken(context, deps) },
-  { name: 'rights', run: (context) => (isOpen(context) ? undefined : requireLowestRight(context, deps)) },
-]
-
-/** How the path is used. Unknown paths of the API need a right too, so that they do not tell which paths exist. */
-function accessOf({ match, path: { segments } }: RequestContext): Access {
-  // every row of this dialect is an AdminRoute
-  const named = match?.route.right as Access | undefined
-  if (named) return named
-  if (!match && segments[1] !== API_SEGMENT) return ACCESS.open
-  return { right: findSegmentRight(segments[2]), credentials: 'all' }
+export function adminApiSteps(deps: StepsDeps): readonly Step[] {
+  const accessOf = createAccess(deps.operations)
+  const isOpen = (context: RequestHead): boolean => accessOf(context).right === 'anonymous'
+  return [
+    { name: 'path', run: (context) => void context.path },
+    { name: 'entry', run: (context) => (isOpen(context) ? deps.requireEntry?.(context) : undefined) },
+    {
+      name: 'intent',
+      run: (context) => (accessOf(context).credentials === 'all' ? requireIntent(context) : undefined),
+    },
+    {
+      name: 'authenticate',
+      authenticates: true,
+      run: (context) => (accessOf(context).credentials === 'all' ? authenticate(context, deps) : undefined),
+    },
+    {
+      name: 'authenticate program',
+      authenticates: true,
+      run: (context) => (accessOf(context).credentials === 'program' ? authenticateProgram(context, deps) : undefined),
+    },
+    { name: 'origin', run: (context) => requireOwnOrigin(context) },
+    { name: 'page token', run: (context) => requirePageToken(context, deps, accessOf(context)) },
+    {
+      name: 'rights',
+      run: (context) => (isOpen(context) ? undefined : requireLowest(context, deps, accessOf(context))),
+    },
+  ]
 }
 
-const isOpen = (context: RequestContext): boolean => accessOf(context).right === 'anonymous'
+/** How the path is used. Unknown paths of the API need a right too, so that they do not tell which paths exist. */
+function createAccess(operations: OperationTable) {
+  const rights = listSegmentRights(operations)
+  return ({ match, path: { segments } }: RequestHead): Access => {
+    // every row of this dialect is an AdminRoute
+    const named = match?.route.right as Access | undefined
+    if (named) return named
+    if (!match && segments[1] !== API_SEGMENT) return ACCESS.open
+    return { right: rights.get(segments[2]) ?? 'administrator', credentials: 'all' }
+  }
+}
 
-function requireIntent(context: RequestContext): undefined {
+function requireIntent(context: RequestHead): undefined {
   if (!isFromBrowser(context) && context.header('cookie') === undefined) return
   if (context.header(INTENT_HEADER) !== undefined) return
   throw new Refusal('forbidden', { reason: 'A request from a browser needs the header X-Cardea-Control.' })
@@ -85,17 +97,21 @@ async function authenticateProgram(context: RequestContext, { authenticate: byPr
 }
 
 /** Rejects changes by the cookie from pages of other origins, even with the right page token. */
-function requireOwnOrigin(context: RequestContext): undefined {
+function requireOwnOrigin(context: RequestHead & RequestIdentity): undefined {
   if (!hasConsoleSession(context) || context.method === 'GET' || context.method === 'HEAD') return
   if (isCrossOrigin(context)) throw new Refusal('cross_origin')
 }
 
-const hasConsoleSession = ({ authenticated }: RequestContext): boolean =>
+const hasConsoleSession = ({ authenticated }: RequestIdentity): boolean =>
   authenticated?.credential?.kind === CONSOLE_SESSION
 
 /** For every request with the session, except `GET /session` and sign-in, which sends a password. */
-function requirePageToken(context: RequestContext, { sessions, events }: StepsDeps): undefined {
-  if (!hasConsoleSession(context) || (accessOf(context).isSession && context.method !== 'DELETE')) return
+function requirePageToken(
+  context: RequestHead & RequestIdentity,
+  { sessions, events }: StepsDeps,
+  access: Access,
+): undefined {
+  if (!hasConsoleSession(context) || (access.isSession && context.method !== 'DELETE')) return
   const expected = sessions?.pageTokenOf(context.authenticated?.credential?.session)
   const sent = context.header(PAGE_TOKEN_HEADER)
   if (expected !== undefined && sent !== undefined && isSameSecret(sent, expected)) return
@@ -105,6 +121,10 @@ function requirePageToken(context: RequestContext, { sessions, events }: StepsDe
 }
 
 /** The operation itself may require a higher right, which its handler checks. */
-function requireLowestRight(context: RequestContext, { userAdminRole }: StepsDeps): undefined {
-  requireRight(context, { allowed: accessOf(context).right, isBeforeRequiredActions: true }, userAdminRole())
+function requireLowest(
+  context: RequestHead & RequestIdentity,
+  { userAdminRole }: StepsDeps,
+  { right }: Access,
+): undefined {
+  requireRight(context, { allowed: right, isBeforeRequiredActions: true }, userAdminRole())
 }

@@ -6,15 +6,14 @@ import { badRequest, Refusal } from '../../base/errors.ts'
 import { isJsonObject } from '../../base/json.ts'
 import { type JsonFlaw, readJsonBody } from '../../base/json-body.ts'
 import { yieldToOthers } from '../../base/pace.ts'
-import { confirmChange } from '../../directory/confirm-change.ts'
-import type { Feed, HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
+import type { Feed, HeaderPair, Reply, RequestBody, RequestContext, RequestHead } from '../../http/request-context.ts'
 
 export const JSON_HEADERS: readonly HeaderPair[] = [
   ['Cache-Control', 'must-revalidate'],
   ['Content-Type', 'application/json'],
 ]
 
-export const toJsonReply = (status: number, value: unknown, headers: readonly HeaderPair[] = []): Reply =>
+export const toDocumentReply = (status: number, value: unknown, headers: readonly HeaderPair[] = []): Reply =>
   toTextReply(status, JSON.stringify(value), headers)
 
 /** For JSON that is already text. Like CouchDB, every JSON body ends with a newline. */
@@ -25,15 +24,15 @@ export const toTextReply = (status: number, json: string, headers: readonly Head
 })
 
 /** Rejects the content types that a form on another site can send together with the cookies of this one. */
-export function requireJsonType(context: RequestContext): void {
+export function requireJsonType(context: RequestHead): void {
   const [type] = (context.header('content-type') ?? '').split(';')
   if (type?.trim() !== 'application/json') throw new Refusal('unsupported_media_type', { value: 'application/json' })
 }
 
 export const requireObjectBody = async (context: RequestContext): Promise<Readonly<Record<string, unknown>>> =>
-  requireObject(await requireExactBody(context))
+  requireJsonObject(await requireExactBody(context))
 
-export function requireObject(value: unknown): Readonly<Record<string, unknown>> {
+export function requireJsonObject(value: unknown): Readonly<Record<string, unknown>> {
   if (isJsonObject(value)) return value
   throw badRequest('Request body must be a JSON object')
 }
@@ -58,7 +57,7 @@ export async function requireBody(
   if (bytes === undefined) throw new Refusal('missing_body')
   const reading = await readJsonBody(bytes, context.jsonLimits)
   // a client may take minutes to send a body, and its credential may end meanwhile
-  await confirmChange()
+  await context.confirm()
   if (reading.kind === 'json') return reading
   throw JSON_REFUSALS[reading.reason](aboutDuplicate)
 }
@@ -72,7 +71,10 @@ const JSON_REFUSALS: Readonly<Record<JsonFlaw, (aboutDuplicate: string) => Refus
 }
 
 /** Removes the content encoding. The limit applies to the decoded body too. */
-async function loadDecodedBody(context: RequestContext, maxBytes = context.maxBodyBytes): Promise<Buffer | undefined> {
+async function loadDecodedBody(
+  context: RequestHead & RequestBody,
+  maxBytes = context.maxBodyBytes,
+): Promise<Buffer | undefined> {
   const body = await context.readBody(maxBytes)
   if (body === undefined) return undefined
   const sent = context.header('content-encoding') ?? 'identity'
@@ -104,24 +106,37 @@ type Render<T> = (item: T) => string | Promise<string>
  * Streams a JSON list of any length. The first chunk is rendered before the reply starts, so that an error in it still
  * becomes an error reply.
  */
-export async function toListReply<T>(head: string, items: Items<T>, render: Render<T>): Promise<Reply> {
-  const chunks = renderChunks(head, items, render)
+export async function toListReply<T>(
+  head: string,
+  items: Items<T>,
+  render: Render<T>,
+  layout = ONE_FOR_EACH_LINE,
+): Promise<Reply> {
+  const chunks = renderChunks(head + layout.start, items, render, layout)
   const first = await chunks.next()
   return { status: 200, headers: JSON_HEADERS, body: first.done ? '' : resume(first.value, chunks) }
 }
 
-async function* renderChunks<T>(head: string, items: Items<T>, render: Render<T>): AsyncGenerator<string, void> {
+const ONE_FOR_EACH_LINE = { start: '\n', separator: ',\n', end: '\n]}\n' }
+export const ON_ONE_LINE: typeof ONE_FOR_EACH_LINE = { start: '', separator: ',', end: ']}\n' }
+
+async function* renderChunks<T>(
+  head: string,
+  items: Items<T>,
+  render: Render<T>,
+  layout: typeof ONE_FOR_EACH_LINE,
+): AsyncGenerator<string, void> {
   let text = head
-  let separator = '\n'
+  let separator = ''
   for await (const item of items) {
     text += `${separator}${await render(item)}`
-    separator = ',\n'
+    separator = layout.separator
     if (text.length < CHUNK_CHARACTERS) continue
     yield text
     text = ''
     await yieldToOthers()
   }
-  yield `${text}\n]}\n`
+  yield text + layout.end
 }
 
 async function* resume(first: string, rest: AsyncGenerator<string, void>): Feed {

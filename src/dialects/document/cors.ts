@@ -1,53 +1,59 @@
-import type { HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
+import type { HeaderPair, Reply, RequestHead } from '../../http/request-context.ts'
 
-export interface CorsRules {
-  readonly isEnabled: boolean
-  /** Compared letter by letter; `*` means every origin. */
-  readonly origins: readonly string[]
-  readonly hasCredentials: boolean
-  readonly headers: readonly string[]
-  readonly methods: readonly string[]
-  readonly exposedHeaders: readonly string[]
-  readonly maxAgeSeconds: number
+/** The options about CORS, by section, under their own names. */
+export interface CorsSettings {
+  readonly chttpd: { readonly enable_cors: boolean }
+  readonly cors: {
+    /** Compared letter by letter; `*` means every origin. */
+    readonly origins: readonly string[]
+    readonly credentials: boolean
+    readonly headers: readonly string[]
+    readonly methods: readonly string[]
+    readonly exposed_headers: readonly string[]
+    /** Seconds. */
+    readonly max_age: number
+  }
 }
 
 /** What this door tells pages of other origins, for the dialects that are mounted at it. */
-export const createDoorCors = (settings: () => { readonly cors: CorsRules }) => ({
-  origins: () => listTrustedOrigins(settings().cors),
-  answerPreflight: (context: RequestContext) => answerPreflight(context, settings().cors),
-  headers: (context: RequestContext, reply: Reply) => corsHeaders(context, reply, settings().cors),
+export const createDocumentCors = (settings: () => CorsSettings) => ({
+  origins: () => listTrustedOrigins(settings()),
+  answerPreflight: (context: RequestHead) => answerPreflight(context, settings()),
+  headers: (context: RequestHead, reply: Reply) => toDocumentCorsHeaders(context, reply, settings()),
 })
 
 /** The origins whose pages may use the credential of a browser. */
-export const listTrustedOrigins = ({ isEnabled, origins }: CorsRules): readonly string[] => (isEnabled ? origins : [])
+export const listTrustedOrigins = ({ chttpd, cors }: CorsSettings): readonly string[] =>
+  chttpd.enable_cors ? cors.origins : []
 
 /** Headers of Cardea's own, which its clients are to read. */
 const OWN_PREFIX = 'x-cardea-'
 
 const SIMPLE_RESPONSE_HEADERS = ['cache-control', 'content-language', 'expires', 'last-modified', 'pragma']
 
-export function findAcceptedOrigin(context: RequestContext, rules: CorsRules): string | undefined {
-  if (!rules.isEnabled) return undefined
+export function findAcceptedOrigin(context: RequestHead, settings: CorsSettings): string | undefined {
   const origin = context.header('origin')
   if (origin === undefined) return undefined
-  return rules.origins.includes('*') || rules.origins.includes(origin) ? origin : undefined
+  const origins = listTrustedOrigins(settings)
+  return origins.includes('*') || origins.includes(origin) ? origin : undefined
 }
 
 /** Answers a preflight that meets every condition. Any other OPTIONS is handled as an ordinary request. */
-export function answerPreflight(context: RequestContext, rules: CorsRules): Reply | undefined {
+export function answerPreflight(context: RequestHead, settings: CorsSettings): Reply | undefined {
   if (context.method !== 'OPTIONS') return undefined
-  const origin = findAcceptedOrigin(context, rules)
+  const { cors } = settings
+  const origin = findAcceptedOrigin(context, settings)
   const method = context.header('access-control-request-method')
-  if (origin === undefined || method === undefined || !rules.methods.includes(method)) return undefined
+  if (origin === undefined || method === undefined || !cors.methods.includes(method)) return undefined
   const requested = context.header('access-control-request-headers') ?? ''
-  if (!areHeadersAllowed(requested, rules.headers)) return undefined
+  if (!areHeadersAllowed(requested, cors.headers)) return undefined
   return {
     status: 204,
     headers: [
       ['Access-Control-Allow-Origin', origin],
-      ['Access-Control-Max-Age', String(rules.maxAgeSeconds)],
-      ['Access-Control-Allow-Methods', rules.methods.join(', ')],
-      ...(rules.hasCredentials ? [CREDENTIALS] : []),
+      ['Access-Control-Max-Age', String(cors.max_age)],
+      ['Access-Control-Allow-Methods', cors.methods.join(', ')],
+      ...(cors.credentials ? [CREDENTIALS] : []),
       ['Access-Control-Allow-Headers', requested],
     ],
   }
@@ -61,17 +67,22 @@ function areHeadersAllowed(requested: string, allowed: readonly string[]): boole
 }
 
 /** The headers of every other reply. `Vary` keeps caches from reusing a reply for another origin. */
-export function corsHeaders(context: RequestContext, reply: Reply, rules: CorsRules): readonly HeaderPair[] {
-  if (!rules.isEnabled) return []
-  const origin = findAcceptedOrigin(context, rules)
+export function toDocumentCorsHeaders(
+  context: RequestHead,
+  reply: Reply,
+  settings: CorsSettings,
+): readonly HeaderPair[] {
+  const { chttpd, cors } = settings
+  if (!chttpd.enable_cors) return []
+  const origin = findAcceptedOrigin(context, settings)
   const names = reply.headers.map(([name]) => name.toLowerCase())
   if (origin === undefined || names.includes('access-control-allow-origin')) return [VARY]
   const simple = SIMPLE_RESPONSE_HEADERS.filter((name) => names.includes(name))
   const own = names.filter((name) => name.startsWith(OWN_PREFIX))
-  const exposed = ['content-type', ...simple, ...own, ...rules.exposedHeaders]
+  const exposed = ['content-type', ...simple, ...own, ...cors.exposed_headers]
   return [
     ['Access-Control-Allow-Origin', origin],
-    ...(rules.hasCredentials ? [CREDENTIALS] : []),
+    ...(cors.credentials ? [CREDENTIALS] : []),
     ['Access-Control-Expose-Headers', exposed.join(', ')],
     VARY,
   ]

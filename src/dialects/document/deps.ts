@@ -1,15 +1,16 @@
 /** The dependencies and settings of the document dialect. */
 
 import type { DoorSignUp } from '../../auth/door-sign-in.ts'
-import type { CookieHeaders, SessionSettings } from '../../auth/session/session-cookie.ts'
+import type { CookieHeaders } from '../../auth/session/session-cookie.ts'
 import type { DocumentSessions } from '../../auth/session/session-service.ts'
 import type { Clock } from '../../base/clock.ts'
+import type { Caller } from '../../directory/caller.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { Authenticated } from '../../directory/identity.ts'
-import type { ConfirmCredential, RequestContext } from '../../http/request-context.ts'
+import type { ConfirmCredential, RequestContext, Step } from '../../http/request-context.ts'
 import type { CheckHealth } from '../../observe/health.ts'
 import type { DoorUpstream, MountedService } from '../services.ts'
-import type { CorsRules } from './cors.ts'
+import type { CorsSettings } from './cors.ts'
 import type { UserChanges } from './users/user-changes.ts'
 
 export interface DocumentDeps {
@@ -19,18 +20,21 @@ export interface DocumentDeps {
   readonly version: string
   settings(): DocumentSettings
   readonly checkHealth: CheckHealth
-  /** The streams of the gateway: credentials that end after this epoch end a stream. Left out: there is no gateway. */
-  readonly streams?: { readonly epoch: number }
+  /** The streams of the gateway: credentials that end after this epoch end a stream. */
+  readonly streams: { readonly epoch: number }
   authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
   /** Left out where the credential cannot be revoked. */
   readonly confirmCredential?: ConfirmCredential
-  readonly sessions: Pick<DocumentSessions, 'open' | 'openForToken' | 'findPresented' | 'end'>
+  readonly sessions: Pick<DocumentSessions, 'open' | 'openForToken' | 'endCarried'>
   readonly cookieHeaders: CookieHeaders
   readonly node: NodeDeps
   readonly users: UsersDeps
-  /** Left out: there is no gateway. */
-  readonly upstream?: DoorUpstream
-  readonly services?: readonly MountedService[]
+  /** Steps that may reply to an authenticated request before its right is checked. */
+  readonly replies?: readonly Step[]
+  /** What else a request must pass, after its right was checked. */
+  readonly checks?: readonly Step[]
+  readonly upstream: DoorUpstream
+  readonly services: readonly MountedService[]
 }
 
 /** What the paths about this node need. */
@@ -57,10 +61,11 @@ export interface ConfigService {
   /** Returns the previous value; `''` if there was none. `isImmediate`: cookies signed with an earlier secret end. */
   set(
     option: { readonly section: string; readonly key: string; readonly text: string },
+    caller: Caller,
     options: ChangeOptions & { readonly isImmediate: boolean },
   ): Promise<string>
   /** Returns the previous value. Throws `option_not_found` if there was none. */
-  unset(section: string, key: string, options: ChangeOptions): Promise<string>
+  unset(section: string, key: string, caller: Caller, options: ChangeOptions): Promise<string>
   reload(): Promise<void>
 }
 
@@ -69,35 +74,37 @@ export type ConfigSection = Readonly<Record<string, string>>
 interface ChangeOptions {
   /** Whether the change ends with this process. */
   readonly isVolatile: boolean
-  /** Throws where the request that makes the change would be refused. */
-  repeat(): Promise<void>
 }
 
-/** The current options of this dialect. */
-export interface DocumentSettings {
-  readonly requireValidUser: boolean
-  readonly requireValidUserExceptForUp: boolean
-  readonly adminOnlyAllDbs: boolean
-  readonly maxUriLength: number | undefined
+/** The options that this dialect reads, by section, under their own names. */
+export interface DocumentSettings extends CorsSettings {
+  readonly chttpd: CorsSettings['chttpd'] & {
+    readonly require_valid_user: boolean
+    readonly require_valid_user_except_for_up: boolean
+    readonly admin_only_all_dbs: boolean
+    /** 0: no limit. */
+    readonly max_uri_length: number
+    readonly validate_host: boolean
+    readonly valid_hosts: readonly string[]
+    /** This header of every 401. Empty: the default rules apply. */
+    readonly 'WWW-Authenticate': string
+    readonly server_header_versions: boolean
+  }
+  readonly chttpd_auth: {
+    /** Where browsers are redirected after a sign-in. Empty: nowhere. */
+    readonly authentication_redirect: string
+    /** Seconds since the last request after which a session expires. */
+    readonly timeout: number
+  }
+  readonly couchdb: { readonly maintenance_mode: 'false' | 'true' | 'nolb'; readonly uuid: string }
+  /** Whether browsers without a session are sent from the pages of services to the sign-in page. */
+  readonly gate: { readonly 'sign-in': boolean }
   /** Whether requests to a `_rewrite` function are forwarded: the database alone decides where those lead. */
-  readonly forwardsRewrites: boolean
-  readonly validatesHost: boolean
-  readonly validHosts: readonly string[]
-  /** The `WWW-Authenticate` header of every 401. Empty: the default rules apply. */
-  readonly wwwAuthenticate: string
-  readonly showsVersions: boolean
-  readonly maintenanceMode: 'false' | 'true' | 'nolb'
-  readonly uuid: string
-  readonly cors: CorsRules
+  readonly upstream: { readonly 'document-rewrites': boolean }
   /** Displayed names of the credential handlers, in their order. */
   readonly handlers: readonly string[]
   /** The name of the users database, if it was configured. */
   readonly authenticationDb: string | undefined
-  /** Where browsers are redirected after a sign-in. Empty: nowhere. */
-  readonly authenticationRedirect: string
-  /** Whether browsers without a session are sent from the pages of services to the sign-in page. */
-  readonly sendsToSignIn: boolean
-  readonly cookie: Omit<SessionSettings, 'algorithms'>
 }
 
 /** The dependencies of the users database. */
@@ -126,13 +133,15 @@ export interface CredentialWatch {
   close(): void
 }
 
-/** The current options of the users database. */
+/** The options of the users database, by section, under their own names. */
 export interface UsersSettings {
-  /** Members of user documents that other users may read, if `isPublic`. */
-  readonly publicFields: readonly string[]
-  readonly isPublic: boolean
-  /** Whether anonymous requests may create a user document. */
-  readonly allowsSignUp: boolean
+  readonly chttpd_auth: {
+    /** Members of user documents that other users may read, if `users_db_public`. */
+    readonly public_fields: readonly string[]
+    readonly users_db_public: boolean
+    /** Whether anonymous requests may create a user document. */
+    readonly allow_sign_up: boolean
+  }
   /** Whether `DELETE` of the database is allowed. */
-  readonly isDeletable: boolean
+  readonly couchdb: { readonly users_db_deletable: boolean }
 }

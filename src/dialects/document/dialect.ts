@@ -1,29 +1,29 @@
 /** The CouchDB-compatible dialect: its steps, routes, headers and errors. */
 import { Refusal } from '../../base/errors.ts'
+import { isMounted } from '../../base/own-paths.ts'
 import { PRODUCT } from '../../base/product.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
 import type { Dialect, HeaderPair, PendingReply, Reply, RequestContext } from '../../http/request-context.ts'
-import { isMounted } from '../own-paths.ts'
 import { toServiceRoutes } from '../services.ts'
 import { forwardGuarded } from './config-guard.ts'
-import { corsHeaders } from './cors.ts'
+import { toDocumentCorsHeaders } from './cors.ts'
 import type { DocumentDeps, DocumentSettings } from './deps.ts'
-import { toErrorReply } from './errors.ts'
+import { toDocumentErrorReply } from './errors.ts'
 import { nodeRoutes } from './node.ts'
-import { type DocumentRoute, FORWARDED_ROUTES, rightOf, toServiceRight } from './rights.ts'
+import { type DocumentRoute, documentRightOf, FORWARDED_ROUTES, toServiceRight } from './rights.ts'
 import { serverRoutes } from './server.ts'
 import { sessionRoutes } from './session.ts'
 import { documentSteps, readDocumentPath } from './steps.ts'
-import { usersRoutes } from './users/routes.ts'
+import { createDocumentUsersRoutes } from './users/routes.ts'
 
 export function createDocumentDialect(deps: DocumentDeps): Dialect {
   const routes: readonly DocumentRoute[] = [
     ...sessionRoutes(deps),
     ...nodeRoutes(deps.node, deps.upstream),
-    ...usersRoutes(deps.users),
+    ...createDocumentUsersRoutes(deps.users),
     ...serverRoutes(deps),
     ...FORWARDED_ROUTES,
-    ...toServiceRoutes(deps.services ?? [], toServiceRight),
+    ...toServiceRoutes(deps.services, toServiceRight),
   ]
   return {
     name: 'document',
@@ -33,7 +33,7 @@ export function createDocumentDialect(deps: DocumentDeps): Dialect {
     keepsOrigin: true,
     steps: documentSteps(deps),
     routes,
-    hasUpstream: () => deps.upstream?.isSet() ?? false,
+    hasUpstream: deps.upstream.isSet,
     fallback: (context) => forwardOrReject(context, deps),
     renderError: createErrorRenderer(deps),
     renewalHeaders: (context) => deps.cookieHeaders.renewalHeaders(context, NO_REPLY),
@@ -49,12 +49,12 @@ const NO_REPLY: Reply = Object.freeze({ status: 0, headers: [] })
 function forwardOrReject(context: RequestContext, deps: DocumentDeps): PendingReply {
   const { upstream, settings } = deps
   const { segments } = context.path
-  const { service } = rightOf(context)
+  const { service } = documentRightOf(context)
   if (service) return service.forward(context)
-  if (!upstream?.isSet()) throw new Refusal(segments[0]?.startsWith('_') ? 'not_found' : 'database_not_found')
+  if (!upstream.isSet()) throw new Refusal(segments[0]?.startsWith('_') ? 'not_found' : 'database_not_found')
   if (isMounted(segments)) throw new Refusal('invalid_target')
   const { identity, credential } = context.authenticated ?? ANONYMOUS
-  if (!settings().forwardsRewrites || identity.isAdmin || credential?.scope) rejectRewrite(segments)
+  if (!settings().upstream['document-rewrites'] || identity.isAdmin || credential?.scope) rejectRewrite(segments)
   return forwardGuarded(context, upstream, deps.node.isOwnSetting)
 }
 
@@ -73,7 +73,7 @@ function rejectRewrite(segments: readonly string[]): void {
 function createErrorRenderer({ name, settings }: DocumentDeps): Dialect['renderError'] {
   const challengeHeader = `x-${name.toLowerCase()}-www-authenticate`
   return (refusal, context) => {
-    const reply = toErrorReply(refusal)
+    const reply = toDocumentErrorReply(refusal)
     const challenge = reply.status === 401 ? findChallenge(settings(), context?.header(challengeHeader)) : undefined
     return {
       ...reply,
@@ -87,10 +87,10 @@ function createErrorRenderer({ name, settings }: DocumentDeps): Dialect['renderE
 }
 
 /** A client may choose the challenge, for example so that browsers show no password dialogue. */
-function findChallenge(settings: DocumentSettings, requested: string | undefined): string | undefined {
+function findChallenge({ chttpd }: DocumentSettings, requested: string | undefined): string | undefined {
   if (requested !== undefined) return requested
-  if (settings.wwwAuthenticate !== '') return settings.wwwAuthenticate
-  return settings.requireValidUser ? 'Basic realm="server"' : undefined
+  if (chttpd['WWW-Authenticate'] !== '') return chttpd['WWW-Authenticate']
+  return chttpd.require_valid_user ? 'Basic realm="server"' : undefined
 }
 
 const REQUEST_ID = 'X-Couch-Request-ID'
@@ -100,7 +100,7 @@ function createDefaultHeaders(deps: DocumentDeps): Dialect['defaultHeaders'] {
   const serverWithVersions = `${name}/${version} (${PRODUCT.name}/${PRODUCT.version})`
   const bodyTimeHeader = `X-${name}-Body-Time`
   const toServerHeaders = (): HeaderPair[] => [
-    ['Server', settings().showsVersions ? serverWithVersions : name],
+    ['Server', settings().chttpd.server_header_versions ? serverWithVersions : name],
     NO_SNIFFING,
   ]
   return (context, reply) => {
@@ -108,7 +108,7 @@ function createDefaultHeaders(deps: DocumentDeps): Dialect['defaultHeaders'] {
     const headers = reply.isForwarded ? [] : toServerHeaders()
     if (!reply.isForwarded) headers.push([REQUEST_ID, context.id], [bodyTimeHeader, String(context.bodyMs)])
     else if (!hasHeader(reply, NO_SNIFFING[0])) headers.push(NO_SNIFFING)
-    headers.push(...corsHeaders(context, reply, settings().cors), ...cookieHeaders.renewalHeaders(context, reply))
+    headers.push(...toDocumentCorsHeaders(context, reply, settings()), ...cookieHeaders.renewalHeaders(context, reply))
     return headers
   }
 }

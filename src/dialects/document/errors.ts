@@ -1,6 +1,6 @@
 import { ERRORS, type ErrorCode, type Refusal, refusalText } from '../../base/errors.ts'
 import type { HeaderPair, Reply } from '../../http/request-context.ts'
-import { toJsonReply } from './body.ts'
+import { toDocumentReply } from './body.ts'
 
 /** One that depends on the request is a function of the text of the refusal. */
 type Reason = string | ((text: string) => string)
@@ -89,6 +89,7 @@ const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, ReturnType<typeof row>>> = {
   overloaded: row(503, 'service unavailable', 'Too many passwords are waiting to be checked.'),
   store_unavailable: row(503, 'service unavailable', 'The user directory cannot be reached.'),
   record_damaged: row(503, 'service unavailable', 'The stored record of this user is damaged.'),
+  password_check_failed: row(503, 'service unavailable', ERRORS.password_check_failed.text),
   audit_unavailable: row(503, 'service unavailable', ERRORS.audit_unavailable.text),
   not_serving: row(503, 'service unavailable', 'The user directory cannot be reached.'),
   spool_full: row(503, 'service unavailable', 'Too many request bodies are being buffered.'),
@@ -105,11 +106,11 @@ const DOCUMENT_ERRORS: Readonly<Record<ErrorCode, ReturnType<typeof row>>> = {
   internal: row(500, 'unknown_error', 'Internal error.'),
 }
 
-export function toErrorBody(refusal: Refusal) {
+export function toDocumentErrorBody(refusal: Refusal) {
   const { error, reason } = DOCUMENT_ERRORS[refusal.code]
   return { error, reason: typeof reason === 'string' ? reason : reason(refusalText(refusal)) }
 }
 
 /** An error as a reply, without the headers that depend on the settings. */
-export const toErrorReply = (refusal: Refusal, headers: readonly HeaderPair[] = []): Reply =>
-  toJsonReply(DOCUMENT_ERRORS[refusal.code].status, toErrorBody(refusal), headers)
+export const toDocumentErrorReply = (refusal: Refusal, headers: readonly HeaderPair[] = []): Reply =>
+  toDocumentReply(DOCUMENT_ERRORS[refusal.code].status, toDocumentErrorBody(refusal), headers)

@@ -1,9 +1,10 @@
 // `/_node/…`: the name and versions of this node, and Cardea's own configuration, administrators in `[admins]` included.
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { isJsonObject } from '../../base/json.ts'
-import type { Handler, Params, Reply, RequestContext } from '../../http/request-context.ts'
+import type { Caller } from '../../directory/caller.ts'
+import type { Handler, Params, Reply, RequestContext, RequestHead } from '../../http/request-context.ts'
 import type { DoorUpstream } from '../services.ts'
-import { requireBody, toJsonReply } from './body.ts'
+import { requireBody, toDocumentReply } from './body.ts'
 import { findUpstreamConfig, forwardGuarded, isProtected } from './config-guard.ts'
 import type { ConfigSection, NodeDeps } from './deps.ts'
 import type { DocumentRoute } from './rights.ts'
@@ -17,11 +18,11 @@ type Theirs = Readonly<Record<string, unknown>>
 
 /** Clients look here for options of CouchDB that they have set, although Cardea does not use them. */
 const withTheirs =
-  (show: (deps: NodeDeps, theirs: Theirs, section: string) => object, upstream?: DoorUpstream): NodeHandler =>
+  (show: (deps: NodeDeps, theirs: Theirs, section: string) => object, upstream: DoorUpstream): NodeHandler =>
   async (deps, context, { section = '' }) => {
     // CouchDB's own administrators are none of Cardea's
-    const shared = upstream?.isSet() && section !== ADMINS ? upstream : undefined
-    return toJsonReply(200, show(deps, shared ? await findUpstreamConfig(context, shared) : {}, section))
+    const shared = upstream.isSet() && section !== ADMINS ? upstream : undefined
+    return toDocumentReply(200, show(deps, shared ? await findUpstreamConfig(context, shared) : {}, section))
   }
 
 function showConfig(deps: NodeDeps, theirs: Theirs): object {
@@ -46,7 +47,7 @@ function merge({ isOwnSetting }: NodeDeps, section: string, own: ConfigSection, 
 const getValue: NodeHandler = (deps, _context, { section, key = '' }) => {
   const values = findSection(section, deps)
   if (!Object.hasOwn(values, key)) throw new Refusal('option_not_found')
-  return toJsonReply(200, values[key])
+  return toDocumentReply(200, values[key])
 }
 
 function findSection(section: string | undefined, deps: NodeDeps): ConfigSection {
@@ -67,35 +68,37 @@ const putValue: NodeHandler = async (deps, context, { section = '', key = '' }) 
   const text = await readText(context)
   if (section === ADMINS && !isImmediate) return putAdministrator(context, key, text, deps)
   const option = { section, key, text: text.trim() }
-  return toJsonReply(
-    200,
-    await deps.configuration.set(option, { isVolatile, isImmediate, repeat: toRepeat(deps, context) }),
-  )
+  const before = await deps.configuration.set(option, toCaller(deps, context), { isVolatile, isImmediate })
+  return toDocumentReply(200, before)
 }
 
 const deleteValue: NodeHandler = async (deps, context, { section = '', key = '' }) => {
   const isVolatile = readIsVolatile(context, section)
   if (readIsImmediate(context)) throw badRequest('grace is only for PUT of a new secret')
   if (section === ADMINS) return deleteAdministrator(context, key, deps)
-  return toJsonReply(200, await deps.configuration.unset(section, key, { isVolatile, repeat: toRepeat(deps, context) }))
+  return toDocumentReply(200, await deps.configuration.unset(section, key, toCaller(deps, context), { isVolatile }))
 }
 
 /** A page of another origin that could not read the reply could not send such a request again either. */
-function toRepeat({ isOriginAllowed }: NodeDeps, context: RequestContext): () => Promise<void> {
+function toCaller({ isOriginAllowed }: NodeDeps, context: RequestContext): Caller {
   const wasAllowed = isOriginAllowed(context)
-  return async () => {
-    await context.repeatChecks()
-    if (wasAllowed && !isOriginAllowed(context)) throw new Refusal('cross_origin')
+  return {
+    door: context.door,
+    confirm: () => context.confirm(),
+    async repeat() {
+      await context.repeat()
+      if (wasAllowed && !isOriginAllowed(context)) throw new Refusal('cross_origin')
+    },
   }
 }
 
 const reload: NodeHandler = async ({ configuration }) => {
   await configuration.reload()
-  return toJsonReply(200, { ok: true })
+  return toDocumentReply(200, { ok: true })
 }
 
 /** Reads `X-Couch-Persist`. Administrators are always stored, because every node must know them. */
-function readIsVolatile(context: RequestContext, section: string): boolean {
+function readIsVolatile(context: RequestHead, section: string): boolean {
   if (isProtected(section)) throw new Refusal('section_protected')
   const isVolatile = context.header('x-couch-persist') === 'false'
   if (isVolatile && section === ADMINS) throw badRequest(ADMINS_ARE_STORED)
@@ -105,7 +108,7 @@ function readIsVolatile(context: RequestContext, section: string): boolean {
 const ADMINS_ARE_STORED = 'Administrators are always stored: X-Couch-Persist: false is not supported for them.'
 
 /** `?grace=0`: cookies signed with the secret that is replaced are rejected at once. */
-function readIsImmediate({ query }: RequestContext): boolean {
+function readIsImmediate({ query }: RequestHead): boolean {
   const grace = readOnce(query, 'grace')
   if (grace !== null && grace !== '0') throw badRequest('grace must be 0')
   return grace === '0'
@@ -130,13 +133,13 @@ async function putAdministrator(context: RequestContext, name: string, text: str
   if (raw !== null && raw !== 'true' && raw !== 'false') throw badRequest(`Bad value for 'raw' option: ${raw}`)
   await requireOwnPassword(context, name, deps)
   const password = raw === 'true' ? { stored: text.trim() } : { password: text }
-  return toJsonReply(200, await deps.administrators.setAdministrator(name, password, { signal: context.signal }))
+  return toDocumentReply(200, await deps.administrators.setAdministrator(name, context, password))
 }
 
 async function deleteAdministrator(context: RequestContext, name: string, deps: NodeDeps): Promise<Reply> {
   if (!Object.hasOwn(listAdmins(deps), name)) throw new Refusal('option_not_found')
   await requireOwnPassword(context, name, deps)
-  return toJsonReply(200, await deps.administrators.removeAdministrator(name))
+  return toDocumentReply(200, await deps.administrators.removeAdministrator(name, context))
 }
 
 /** Administrators need their password to change their own entry. For other entries any credential is enough. */
@@ -145,9 +148,9 @@ async function requireOwnPassword(context: RequestContext, name: string, deps: N
 }
 
 /** For administrators: no row names another right. */
-export function nodeRoutes(deps: NodeDeps, upstream?: DoorUpstream): readonly DocumentRoute[] {
+export function nodeRoutes(deps: NodeDeps, upstream: DoorUpstream): readonly DocumentRoute[] {
   const onThisNode = createNodeCheck(deps, upstream)
-  const name = onThisNode(({ nodeName }) => toJsonReply(200, { name: nodeName }))
+  const name = onThisNode(({ nodeName }) => toDocumentReply(200, { name: nodeName }))
   const config = '/_node/{node}/_config'
   return [
     { path: '/_node', methods: { GET: incomplete, POST: incomplete, PUT: incomplete, DELETE: incomplete } },
@@ -165,10 +168,10 @@ export function nodeRoutes(deps: NodeDeps, upstream?: DoorUpstream): readonly Do
 
 /** Wraps a handler: forwards what belongs to the upstream, and rejects the names of other nodes. */
 const createNodeCheck =
-  (deps: NodeDeps, upstream?: DoorUpstream) =>
+  (deps: NodeDeps, upstream: DoorUpstream) =>
   (handler: NodeHandler): Handler =>
   (context, params) => {
-    if (upstream?.isSet() && !isOwn(context, params, deps)) return forwardGuarded(context, upstream, deps.isOwnSetting)
+    if (upstream.isSet() && !isOwn(context, params, deps)) return forwardGuarded(context, upstream, deps.isOwnSetting)
     if (!isOwnNode(params, deps)) throw new Refusal('node_not_found', { value: params['node'] ?? '' })
     return handler(deps, context, params)
   }
@@ -176,7 +179,7 @@ const createNodeCheck =
 const isOwnNode = ({ node }: Params, { nodeName }: NodeDeps): boolean => node === '_local' || node === nodeName
 
 /** Other nodes, and settings that Cardea does not use, belong to the upstream. A misspelt section is rejected here. */
-function isOwn({ method }: RequestContext, params: Params, deps: NodeDeps): boolean {
+function isOwn({ method }: RequestHead, params: Params, deps: NodeDeps): boolean {
   const { section, key } = params
   if (!isOwnNode(params, deps)) return false
   if (section === undefined || deps.isOwnSetting(section, key)) return true
@@ -189,7 +192,7 @@ const incomplete: Handler = () => {
 
 function showVersions({ supportedHashes }: NodeDeps): Reply {
   const { node, openssl, icu, unicode } = process.versions
-  return toJsonReply(200, {
+  return toDocumentReply(200, {
     javascript_engine: { name: 'v8', version: process.versions.v8 },
     // Clients look for the list under this name; the runtime is Node.
     erlang: { version: `node ${node}, openssl ${openssl}`, supported_hashes: supportedHashes() },

@@ -5,15 +5,15 @@ import { findMember } from '../../base/json.ts'
 import { PRODUCT } from '../../base/product.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
 import { READ_METHODS } from '../../http/dispatch.ts'
-import type { Reply, RequestContext } from '../../http/request-context.ts'
+import type { Reply, RequestContext, RequestHead, RequestIdentity } from '../../http/request-context.ts'
 import { findDoorProblem } from '../../observe/health.ts'
-import { requireBody, requireObject, toJsonReply } from './body.ts'
+import { requireBody, requireJsonObject, toDocumentReply } from './body.ts'
 import type { DocumentDeps, UsersDeps } from './deps.ts'
-import { type DocumentRoute, RIGHTS } from './rights.ts'
+import { DOCUMENT_RIGHTS, type DocumentRoute } from './rights.ts'
 import { usersInfo } from './users/database.ts'
 
 export const serverRoutes = (deps: DocumentDeps): readonly DocumentRoute[] => [
-  { path: '/_up', right: RIGHTS.up, methods: { GET: () => up(deps) }, allow: READ_METHODS },
+  { path: '/_up', right: DOCUMENT_RIGHTS.up, methods: { GET: () => up(deps) }, allow: READ_METHODS },
   ...standInRoutes(deps).map((route) => ({ ...route, isStandIn: true })),
 ]
 
@@ -21,12 +21,12 @@ export const serverRoutes = (deps: DocumentDeps): readonly DocumentRoute[] => [
 function standInRoutes(deps: DocumentDeps): readonly DocumentRoute[] {
   const { node, users } = deps
   const nodes = [node.nodeName]
-  const { open, root, listDatabases } = RIGHTS
-  const listNames = () => toJsonReply(200, [users.database])
+  const { open, root, listDatabases } = DOCUMENT_RIGHTS
+  const listNames = () => toDocumentReply(200, [users.database])
   const listInfo = (context: RequestContext) => databasesInfo(context, users)
   return [
     { path: '/', right: root, methods: { GET: () => welcome(deps) }, allow: READ_METHODS },
-    { path: '/_membership', methods: { GET: () => toJsonReply(200, { all_nodes: nodes, cluster_nodes: nodes }) } },
+    { path: '/_membership', methods: { GET: () => toDocumentReply(200, { all_nodes: nodes, cluster_nodes: nodes }) } },
     { path: '/_all_dbs', right: listDatabases, methods: { GET: listNames }, allow: READ_METHODS },
     {
       path: '/_dbs_info',
@@ -40,22 +40,21 @@ function standInRoutes(deps: DocumentDeps): readonly DocumentRoute[] {
 }
 
 const welcome = ({ name, version, settings }: DocumentDeps): Reply =>
-  toJsonReply(200, {
+  toDocumentReply(200, {
     [name.toLowerCase()]: 'Welcome',
     version,
-    uuid: settings().uuid,
+    uuid: settings().couchdb.uuid,
     features: [],
     vendor: PRODUCT,
   })
 
 /** For load balancers. A 404 asks them to send no requests. */
 async function up({ settings, checkHealth }: DocumentDeps): Promise<Reply> {
-  const { maintenanceMode } = settings()
-  if (maintenanceMode !== 'false')
-    return toJsonReply(404, { status: maintenanceMode === 'nolb' ? 'nolb' : 'maintenance_mode' })
+  const { maintenance_mode: mode } = settings().couchdb
+  if (mode !== 'false') return toDocumentReply(404, { status: mode === 'nolb' ? 'nolb' : 'maintenance_mode' })
   const failed = findDoorProblem(await checkHealth(), 'document')
-  if (failed === undefined) return toJsonReply(200, { status: 'ok', seeds: {} })
-  if (failed.problem?.status !== undefined) return toJsonReply(404, { status: failed.problem.status })
+  if (failed === undefined) return toDocumentReply(200, { status: 'ok', seeds: {} })
+  if (failed.problem?.status !== undefined) return toDocumentReply(404, { status: failed.problem.status })
   throw new Refusal(failed.door ? 'upstream_unavailable' : 'not_serving', { retryAfterSeconds: 1 })
 }
 
@@ -63,14 +62,14 @@ async function databasesInfo(context: RequestContext, users: UsersDeps): Promise
   const keys = context.method === 'POST' ? await readKeys(context) : [users.database]
   const describe = async (key: unknown) =>
     key === users.database ? { key, info: await usersInfo(users) } : { key, error: 'not_found' }
-  return toJsonReply(200, await Promise.all(keys.map(describe)))
+  return toDocumentReply(200, await Promise.all(keys.map(describe)))
 }
 
 const MAX_KEYS = 100
 
 async function readKeys(context: RequestContext): Promise<readonly unknown[]> {
   const { value } = await requireBody(context)
-  const keys = findMember(requireObject(value), 'keys')
+  const keys = findMember(requireJsonObject(value), 'keys')
   if (!Array.isArray(keys)) throw badRequest('`keys` member must exist.')
   if (keys.length > MAX_KEYS) throw badRequest('`keys` member must not exceed the configured maximum')
   return keys
@@ -78,7 +77,7 @@ async function readKeys(context: RequestContext): Promise<readonly unknown[]> {
 
 const MAX_UUIDS = 1000
 
-function uuids(context: RequestContext): Reply {
+function uuids(context: RequestHead): Reply {
   const text = context.query.get('count') ?? '1'
   const count = Number(text)
   if (!/^\d+$/.test(text)) throw badRequest('count must be a non-negative integer')
@@ -87,7 +86,7 @@ function uuids(context: RequestContext): Reply {
   return {
     status: 200,
     headers: [
-      ['Cache-Control', 'must-revalidate, no-cache'],
+      ['Cache-Control', 'no-cache'],
       ['Content-Type', 'application/json'],
       ['Expires', 'Mon, 01 Jan 1990 00:00:00 GMT'],
       ['Pragma', 'no-cache'],
@@ -96,7 +95,7 @@ function uuids(context: RequestContext): Reply {
   }
 }
 
-function activeTasks(context: RequestContext): Reply {
+function activeTasks(context: RequestIdentity): Reply {
   if (!(context.authenticated ?? ANONYMOUS).identity.isAdmin) throw new Refusal('admin_required')
-  return toJsonReply(200, [])
+  return toDocumentReply(200, [])
 }

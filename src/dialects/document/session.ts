@@ -7,27 +7,27 @@ import { renderTimeout } from '../../auth/session/session-cookie.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { ANONYMOUS, type Identity } from '../../directory/identity.ts'
 import { type Fields, findRedirect, readForm, redirectTo } from '../../http/form.ts'
-import type { Reply, RequestContext } from '../../http/request-context.ts'
+import type { Reply, RequestContext, RequestHead, RequestIdentity } from '../../http/request-context.ts'
 import { acceptsHtml } from '../sign-in-redirect.ts'
-import { requireBody, requireObject, toJsonReply } from './body.ts'
+import { requireBody, requireJsonObject, toDocumentReply } from './body.ts'
 import type { DocumentDeps, DocumentSettings } from './deps.ts'
-import { toErrorReply } from './errors.ts'
-import { type DocumentRoute, RIGHTS, rejectUnknownPath } from './rights.ts'
+import { toDocumentErrorReply } from './errors.ts'
+import { DOCUMENT_RIGHTS, type DocumentRoute, rejectUnknownDocumentPath } from './rights.ts'
 
 export const sessionRoutes = (deps: DocumentDeps): readonly DocumentRoute[] => [
   {
     path: `/${SESSION_ENDPOINT}`,
-    right: RIGHTS.session,
+    right: DOCUMENT_RIGHTS.session,
     methods: {
       GET: (context) => getSession(context, deps.settings()),
       POST: (context) => postSession(context, deps),
       DELETE: (context) => deleteSession(context, deps),
     },
     allow: ['GET', 'HEAD', 'POST', 'DELETE'],
-    isReadAnywhere: true,
+    recordsNothing: true,
   },
   // no path below belongs to the database
-  { path: `/${SESSION_ENDPOINT}/{...}`, right: RIGHTS.unscopedAdmin, handle: rejectUnknownPath },
+  { path: `/${SESSION_ENDPOINT}/{...}`, right: DOCUMENT_RIGHTS.unscopedAdmin, handle: rejectUnknownDocumentPath },
 ]
 
 /** Also the name of the endpoint in security events. */
@@ -36,7 +36,7 @@ export const SESSION_ENDPOINT = '_session'
 /** The last reply for each identity. Rendering it takes 4 µs of the 45 µs of a request (`npm run bench -- session`). */
 const rendered = new WeakMap<Identity, { settings: DocumentSettings; handler: string | undefined; reply: Reply }>()
 
-function getSession(context: RequestContext, settings: DocumentSettings): Reply {
+function getSession(context: RequestHead & RequestIdentity, settings: DocumentSettings): Reply {
   const { identity, credential } = context.authenticated ?? ANONYMOUS
   if (identity.name === null && context.query.get('basic') === 'true') throw new Refusal('login_required')
   const handler = credential?.handler
@@ -50,16 +50,16 @@ function getSession(context: RequestContext, settings: DocumentSettings): Reply 
 const renderSession = (
   identity: Identity,
   handler: string | undefined,
-  { handlers, authenticationDb, cookie }: DocumentSettings,
+  { handlers, authenticationDb, chttpd_auth }: DocumentSettings,
 ): Reply =>
-  toJsonReply(
+  toDocumentReply(
     200,
     {
       ok: true,
       userCtx: { name: identity.name, roles: identity.roles },
       info: { authentication_handlers: handlers, authenticated: handler, authentication_db: authenticationDb },
     },
-    handler === COOKIE_HANDLER ? [renderTimeout(cookie), ...listSessionHeaders(identity)] : [],
+    handler === COOKIE_HANDLER ? [renderTimeout(chttpd_auth), ...listSessionHeaders(identity)] : [],
   )
 
 async function postSession(context: RequestContext, deps: DocumentDeps): Promise<Reply> {
@@ -69,14 +69,14 @@ async function postSession(context: RequestContext, deps: DocumentDeps): Promise
   const opened = await openSession(context, deps)
   const { settings, cookieHeaders } = deps
   if (!opened) {
-    const error = toErrorReply(new Refusal('credential_refused'), [cookieHeaders.renderCleared(context)])
+    const error = toDocumentErrorReply(new Refusal('credential_refused'), [cookieHeaders.renderCleared(context)])
     return redirectTo(fail, error)
   }
   const { identity, cookie } = opened
   const body = { ok: true, name: identity.name, roles: identity.roles }
-  const page = acceptsHtml(context.header('accept')) ? settings().authenticationRedirect : ''
+  const page = acceptsHtml(context.header('accept')) ? settings().chttpd_auth.authentication_redirect : ''
   const headers = [cookieHeaders.render(cookie, context), cookieHeaders.renderTimeout()]
-  const reply = toJsonReply(200, body, [...headers, ...listSessionHeaders(identity)])
+  const reply = toDocumentReply(200, body, [...headers, ...listSessionHeaders(identity)])
   return redirectTo(next ?? (page || undefined), reply)
 }
 
@@ -93,10 +93,8 @@ async function openSession(context: RequestContext, deps: DocumentDeps) {
 
 async function deleteSession(context: RequestContext, deps: DocumentDeps): Promise<Reply> {
   const next = findRedirect(context, 'next')
-  const presented = context.authenticated?.credential?.session
-  const session = presented?.cookie ? presented : await deps.sessions.findPresented(context)
-  if (session) await deps.sessions.end(session)
-  return redirectTo(next, toJsonReply(200, { ok: true }, [deps.cookieHeaders.renderCleared(context)]))
+  await deps.sessions.endCarried(context)
+  return redirectTo(next, toDocumentReply(200, { ok: true }, [deps.cookieHeaders.renderCleared(context)]))
 }
 
 // Reads a request to sign in at `/_session`.
@@ -126,7 +124,7 @@ function findName(fields: Fields): string | undefined {
 
 async function readObject(context: RequestContext): Promise<Fields> {
   const { value } = await requireBody(context, MAX_SIGN_IN_BYTES, 'request body names a member twice')
-  return new Map(Object.entries(requireObject(value)).map(([name, member]) => [name, requireText(member)]))
+  return new Map(Object.entries(requireJsonObject(value)).map(([name, member]) => [name, requireText(member)]))
 }
 
 function requireText(value: unknown): string {

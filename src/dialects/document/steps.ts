@@ -2,23 +2,30 @@ import { isUntrustedSimpleChange } from '../../base/cross-site.ts'
 import { decodePercent, isPercentEncodingValid } from '../../base/encoding.ts'
 import { isClientError, Refusal } from '../../base/errors.ts'
 import { ANONYMOUS, type Authenticated, identityOf, isAnonymous } from '../../directory/identity.ts'
-import type { Path, Reply, RequestContext, Step } from '../../http/request-context.ts'
+import type { Path, Reply, RequestContext, RequestHead, RequestIdentity, Step } from '../../http/request-context.ts'
 import { readPlainSegment } from '../plain-segment.ts'
 import { coversPath, createActionsStep, createEpochStep, forwardPreflight, isClientOf } from '../services.ts'
 import { toSignInPage, wantsPage } from '../sign-in-redirect.ts'
 import { answerPreflight, listTrustedOrigins } from './cors.ts'
 import type { DocumentDeps, DocumentSettings } from './deps.ts'
-import { authorize, rightOf } from './rights.ts'
+import { authorize, documentRightOf } from './rights.ts'
 
 /** The checks of a request, in order. The first five need no credential and reveal nothing about users. */
-export const documentSteps = ({ settings, authenticate, streams }: DocumentDeps): readonly Step[] => [
+export const documentSteps = ({
+  settings,
+  authenticate,
+  streams,
+  replies = [],
+  checks = [],
+}: DocumentDeps): readonly Step[] => [
   { name: 'host', run: (context) => checkHost(context, settings()) },
-  { name: 'uri length', run: (context) => checkLength(context.target, settings().maxUriLength) },
+  { name: 'uri length', run: (context) => checkLength(context.target, settings()) },
   { name: 'url encoding', run: checkEncoding },
   { name: 'path', run: checkPath },
   {
     name: 'preflight',
-    run: (context) => answerPreflight(context, settings().cors) ?? forwardPreflight(context, rightOf(context).service),
+    run: (context) =>
+      answerPreflight(context, settings()) ?? forwardPreflight(context, documentRightOf(context).service),
   },
   createEpochStep(streams),
   {
@@ -30,18 +37,20 @@ export const documentSteps = ({ settings, authenticate, streams }: DocumentDeps)
         isOpenService(context, settings()) ? readOpen(context, authenticate) : authenticate(context),
       ),
   },
+  ...replies,
   { name: 'token scope', run: requireScope },
   { name: 'cross origin', run: (context) => rejectCrossOrigin(context, settings()) },
-  createActionsStep(rightOf),
+  createActionsStep(documentRightOf),
   { name: 'sign-in page', run: (context) => sendToSignIn(context, settings()) },
   { name: 'valid user', checksRights: true, run: (context) => requireValidUser(context, settings()) },
   { name: 'authorize', checksRights: true, run: (context) => authorize(context, settings()) },
+  ...checks,
   { name: 'users database', run: rejectReservedId },
 ]
 
 /** Waits only if there is something to wait for. */
 function setIdentity(
-  context: RequestContext,
+  context: RequestIdentity,
   found: Authenticated | Promise<Authenticated>,
 ): undefined | Promise<undefined> {
   if (found instanceof Promise) return found.then((authenticated) => setIdentity(context, authenticated))
@@ -49,8 +58,8 @@ function setIdentity(
   return undefined
 }
 
-const isOpenService = (context: RequestContext, settings: DocumentSettings): boolean => {
-  const { service } = rightOf(context)
+const isOpenService = (context: RequestHead, settings: DocumentSettings): boolean => {
+  const { service } = documentRightOf(context)
   return service !== undefined && service.clients === undefined && !isValidUserRequired(settings)
 }
 
@@ -60,73 +69,85 @@ async function readOpen(context: RequestContext, authenticate: DocumentDeps['aut
     return await authenticate(context)
   } catch (error) {
     const authorization = context.header('authorization')
-    const isOwn = authorization === undefined || rightOf(context).service?.isOwnCredential(authorization) !== false
+    const isOwn =
+      authorization === undefined || documentRightOf(context).service?.isOwnCredential(authorization) !== false
     if (isOwn || !isClientError(error)) throw error
     return ANONYMOUS
   }
 }
 
 /** An access token may be valid for some databases and services only. */
-function requireScope(context: RequestContext): undefined {
+function requireScope(context: RequestHead & RequestIdentity): undefined {
   const scope = context.authenticated?.credential?.scope
-  const { isUnscoped, service } = rightOf(context)
+  const { isUnscoped, service } = documentRightOf(context)
   if (scope === undefined || isUnscoped || coversPath(scope, service, context.path.segments[0] ?? '')) return
   throw new Refusal('forbidden', { reason: 'This access token is not valid for this path.' })
 }
 
-function checkHost(context: RequestContext, { validatesHost, validHosts }: DocumentSettings): undefined {
-  if (!validatesHost) return
+/** For a server without a module that knows which requests only read. */
+export const REFUSE_READ_ONLY: Step = {
+  name: 'read-only tokens',
+  checksRights: true,
+  run(context) {
+    if (context.authenticated?.credential?.scope?.access === 'ro' && !documentRightOf(context).isUnscoped)
+      throw new Refusal('forbidden', { reason: 'This build of Cardea has no module for read-only access tokens.' })
+    return undefined
+  },
+}
+
+function checkHost(context: RequestHead & RequestIdentity, { chttpd }: DocumentSettings): undefined {
+  if (!chttpd.validate_host) return
   // both are forwarded, and the database prefers the one that a trusted proxy reports
   const hosts = [context.header('host') ?? '', context.client.host]
-  if (!hosts.every((host) => validHosts.includes(host.replace(/:\d*$/, '')))) throw new Refusal('invalid_host')
+  if (!hosts.every((host) => chttpd.valid_hosts.includes(host.replace(/:\d*$/, '')))) throw new Refusal('invalid_host')
 }
 
-function checkLength(target: string, max: number | undefined): undefined {
-  if (max !== undefined && target.length > max) throw new Refusal('uri_too_long')
+function checkLength(target: string, { chttpd: { max_uri_length: max } }: DocumentSettings): undefined {
+  if (max !== 0 && target.length > max) throw new Refusal('uri_too_long')
 }
 
-function checkEncoding(context: RequestContext): undefined {
+function checkEncoding(context: RequestHead): undefined {
   if (!isPercentEncodingValid(context.target)) throw new Refusal('invalid_url_encoding')
 }
 
 /** Reading the path throws if it is ambiguous. Applications decode paths by other rules than CouchDB. */
-function checkPath(context: RequestContext): undefined {
+function checkPath(context: RequestHead): undefined {
   const { raw } = context.path
-  if (rightOf(context).service) for (const part of raw.split('/')) if (part !== '') readPlainSegment(part)
+  if (documentRightOf(context).service) for (const part of raw.split('/')) if (part !== '') readPlainSegment(part)
 }
 
 /** A page of another origin must not use the credential of a browser, nor sign the browser in as another user. */
-function rejectCrossOrigin(context: RequestContext, { cors }: DocumentSettings): undefined {
+function rejectCrossOrigin(context: RequestHead & RequestIdentity, settings: DocumentSettings): undefined {
   const sent = context.authenticated?.credential?.kind.sentByBrowser
-  if (sent === undefined && !rightOf(context).signsIn) return
-  const trusted = { origins: listTrustedOrigins(cors), hasCertificate: sent === 'connection' }
+  if (sent === undefined && !documentRightOf(context).signsIn) return
+  const trusted = { origins: listTrustedOrigins(settings), hasCertificate: sent === 'connection' }
   if (isUntrustedSimpleChange(context, trusted)) throw new Refusal('cross_origin')
 }
 
 /** From the pages of an application that is for users only. */
-function sendToSignIn(context: RequestContext, { sendsToSignIn }: DocumentSettings): Reply | undefined {
-  const { service } = rightOf(context)
-  if (!sendsToSignIn || !service || isClientOf(service, identityOf(context))) return undefined
+function sendToSignIn(context: RequestHead & RequestIdentity, { gate }: DocumentSettings): Reply | undefined {
+  const { service } = documentRightOf(context)
+  if (!gate['sign-in'] || !service || isClientOf(service, identityOf(context))) return undefined
   if (!isAnonymous(context.authenticated) || !wantsPage(context, context.method)) return undefined
   return { status: 302, headers: [toSignInPage(context.target), ['Cache-Control', 'no-store']] }
 }
 
-const isValidUserRequired = (settings: DocumentSettings): boolean =>
-  settings.requireValidUser || settings.requireValidUserExceptForUp
+const isValidUserRequired = ({ chttpd }: DocumentSettings): boolean =>
+  chttpd.require_valid_user || chttpd.require_valid_user_except_for_up
 
-function requireValidUser(context: RequestContext, settings: DocumentSettings): undefined {
+function requireValidUser(context: RequestHead & RequestIdentity, settings: DocumentSettings): undefined {
   if (!isValidUserRequired(settings) || !isAnonymous(context.authenticated)) return
-  if (!rightOf(context).isForAnyone?.(context, settings)) throw new Refusal('authentication_required')
+  if (!documentRightOf(context).isForAnyone?.(context, settings)) throw new Refusal('authentication_required')
 }
 
 /** The id of a document in the users database does not begin with `_`, unless it is one of a folder such as `_design`. */
-function rejectReservedId({ match }: RequestContext): undefined {
+function rejectReservedId({ match }: RequestHead): undefined {
   const id = match?.params['id'] ?? ''
   if (id.startsWith('_') && !id.includes('/')) throw new Refusal('not_found')
 }
 
 /** If anonymous requests are rejected, they are rejected on the paths of other dialects at this door too. */
-export const createRequireEntry =
+export const createDocumentEntry =
   (settings: () => DocumentSettings, { authenticate }: Pick<DocumentDeps, 'authenticate'>): Step['run'] =>
   async (context) => {
     if (!isValidUserRequired(settings())) return undefined

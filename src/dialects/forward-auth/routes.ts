@@ -1,16 +1,26 @@
 // Plain HTTP for other programs, beside a door's own paths: the key set, and the endpoint that a proxy asks before it
 // forwards a request.
 import { ACCEPTED, isAccepted } from '../../auth/credential.ts'
+import { explainMissing } from '../../auth/door-sign-in.ts'
 import { requireNoAction } from '../../auth/required-actions.ts'
 import type { Clock } from '../../base/clock.ts'
 import { badRequest, ERRORS, Refusal } from '../../base/errors.ts'
 import { toPairs } from '../../base/header-pairs.ts'
+import { GATE, KEY_SET } from '../../base/own-paths.ts'
 import { type Authenticated, expiryOf, isAnonymous } from '../../directory/identity.ts'
 import { type Mount, READ_METHODS } from '../../http/dispatch.ts'
 import { isOwnPath } from '../../http/form.ts'
 import { REQUEST_ID_HEADER } from '../../http/reply.ts'
-import type { Dialect, HeaderPair, Path, Reply, RequestContext, Step } from '../../http/request-context.ts'
-import { GATE, KEY_SET } from '../own-paths.ts'
+import type {
+  Dialect,
+  HeaderPair,
+  Path,
+  Reply,
+  RequestContext,
+  RequestHead,
+  RequestIdentity,
+  Step,
+} from '../../http/request-context.ts'
 import { toSignInPage, wantsPage } from '../sign-in-redirect.ts'
 
 export interface ForwardAuthDeps {
@@ -48,13 +58,13 @@ export const mountKeySet = ({ keys }: Pick<ForwardAuthDeps, 'keys'>, steps: read
         path: `/${KEY_SET}`,
         allow: READ_METHODS,
         methods: { GET: (context) => show(context, keys()) },
-        isReadAnywhere: true,
+        recordsNothing: true,
       },
     ],
   },
 })
 
-const show = ({ authenticated }: RequestContext, keys: readonly object[]): Reply => ({
+const show = ({ authenticated }: RequestIdentity, keys: readonly object[]): Reply => ({
   status: 200,
   headers: [
     ['Content-Type', 'application/jwk-set+json'],
@@ -79,7 +89,7 @@ const mountGate = (deps: ForwardAuthDeps): Mount => ({
         path: `/${GATE}`,
         allow: READ_METHODS,
         methods: { GET: (context) => decide(context, deps) },
-        isReadAnywhere: true,
+        recordsNothing: true,
       },
     ],
     defaultHeaders: (context, reply) => {
@@ -97,7 +107,7 @@ async function decide(context: RequestContext, { authenticate, toIdentityHeaders
   if (context.rawQuery !== '') checkParameters(context.query)
   const authenticated = await authenticate(context)
   context.authenticated = authenticated
-  if (isAnonymous(authenticated)) return refuse(context, sendsToSignIn?.() ?? false)
+  if (isAnonymous(authenticated)) return toRefusalReply(context, sendsToSignIn?.() ?? false)
   requireNoAction(authenticated.identity)
   const wanted = context.query.getAll(ROLE).flatMap((list) => list.split(','))
   const { roles, isAdmin, isSuperuser } = authenticated.identity
@@ -111,7 +121,7 @@ async function decide(context: RequestContext, { authenticate, toIdentityHeaders
  * `X-Forwarded-Uri`, and hand a redirect to the client. nginx accepts no redirect from the gate: its configuration names
  * the page in `X-Original-URI`, and reads `Location`.
  */
-function refuse(context: RequestContext, sendsToSignIn: boolean): Reply {
+function toRefusalReply(context: RequestHead, sendsToSignIn: boolean): Reply {
   const forwarded = context.header('x-forwarded-uri')
   const page = forwarded ?? context.header('x-original-uri') ?? ''
   const isPage = wantsPage(context, context.header('x-forwarded-method') ?? 'GET')
@@ -123,7 +133,7 @@ function refuse(context: RequestContext, sendsToSignIn: boolean): Reply {
 
 /** A refusal is never cached, nor a credential that does not outlive the cache. */
 function cacheHeaders(
-  { authenticated }: RequestContext,
+  { authenticated }: RequestIdentity,
   { status }: Reply,
   { cacheSeconds, clock }: ForwardAuthDeps,
 ): readonly HeaderPair[] {
@@ -153,15 +163,16 @@ export const FORWARD_AUTH_BASE: Omit<Dialect, 'name' | 'routes'> = {
   fallback: () => {
     throw new Refusal('not_found')
   },
-  renderError: ({ code, reason, value }) => {
+  renderError: ({ code, reason, value }, context) => {
     const { status, text } = ERRORS[code]
+    const missing = status === 401 ? explainMissing(context) : undefined
     const extra: HeaderPair[] = []
     if (status === 401) extra.push(CHALLENGE)
     if (code === 'method_not_allowed') extra.push(['Allow', (value ?? '').replaceAll(',', ', ')])
     return {
       status,
       headers: [['Content-Type', 'application/json'], ...extra],
-      body: JSON.stringify({ error: code, reason: (code === 'bad_request' ? reason : undefined) ?? text }),
+      body: JSON.stringify({ error: code, reason: (code === 'bad_request' ? reason : undefined) ?? text, ...missing }),
     }
   },
   defaultHeaders: (context) => [NO_SNIFFING, ...(context ? [[REQUEST_ID_HEADER, context.id] as const] : [])],

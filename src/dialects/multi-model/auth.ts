@@ -3,14 +3,14 @@ import { MAX_SIGN_IN_BYTES } from '../../auth/door-sign-in.ts'
 import { isUserToken } from '../../auth/issued-token.ts'
 import type { SignInCredentials } from '../../auth/session/session-service.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
-import { findMember } from '../../base/json.ts'
+import { findMember, type Members } from '../../base/json.ts'
 import { ANONYMOUS, isAnonymous } from '../../directory/identity.ts'
-import type { RequestContext } from '../../http/request-context.ts'
+import type { RequestBody, RequestHead } from '../../http/request-context.ts'
 import { CLIENTS } from './access.ts'
-import { isVelocyPack, type Members, readBody } from './body.ts'
+import { isVelocyPack, readBody } from './body.ts'
 import { bindDeps, type MultiModelDeps, type MultiModelHandler } from './deps.ts'
-import { toDoneReply, toJsonReply } from './reply.ts'
-import { type MultiModelRoute, RIGHTS, rejectUnknownPath } from './rights.ts'
+import { toDoneReply, toMultiModelReply } from './reply.ts'
+import { MULTI_MODEL_RIGHTS, type MultiModelRoute, rejectUnknownMultiModelPath } from './rights.ts'
 import type { MultiModelSettings } from './settings.ts'
 import { SIGN_IN_ENDPOINT } from './sign-in.ts'
 
@@ -21,18 +21,18 @@ export function authRoutes(deps: MultiModelDeps): readonly MultiModelRoute[] {
   return [
     {
       path: `/${SIGN_IN_ENDPOINT}`,
-      right: RIGHTS.signIn,
+      right: MULTI_MODEL_RIGHTS.signIn,
       methods: { POST: signIn, DELETE: by(anyone, endSession) },
     },
     {
       path: `/${SIGN_IN_ENDPOINT}/renew`,
-      right: RIGHTS.renewal,
+      right: MULTI_MODEL_RIGHTS.renewal,
       methods: { POST: by(anyone, renewToken) },
     },
     {
       // quirk: reference multi-model 1.1: any path below signs in
       path: `/${SIGN_IN_ENDPOINT}/{...}`,
-      right: RIGHTS.open,
+      right: MULTI_MODEL_RIGHTS.open,
       handle(context, params) {
         if (context.method === 'POST') return signIn(context, params)
         throw new Refusal('method_not_allowed', { value: 'POST' })
@@ -41,9 +41,9 @@ export function authRoutes(deps: MultiModelDeps): readonly MultiModelRoute[] {
   ]
 }
 
-function requireUsers(context: RequestContext, { authentication, role }: MultiModelSettings): void {
-  if (!authentication) rejectUnknownPath(context)
-  if (role !== 'single') throw new Refusal('users_unsupported')
+function requireUsers(context: RequestHead, { server }: MultiModelSettings): void {
+  if (!server.authentication) rejectUnknownMultiModelPath(context)
+  if (server.role !== 'single') throw new Refusal('users_unsupported')
 }
 
 const createToken: MultiModelHandler = async ({ signIns, settings }, context) => {
@@ -53,10 +53,10 @@ const createToken: MultiModelHandler = async ({ signIns, settings }, context) =>
   const lifetimeSeconds = readLifetime(members, settings())
   const jwt = await signIns.open(credentials, lifetimeSeconds, context)
   if (jwt === undefined) throw new Refusal('sign_in_refused')
-  return toJsonReply(200, { jwt })
+  return toMultiModelReply(200, { jwt })
 }
 
-async function readSignInBody(context: RequestContext): Promise<Members> {
+async function readSignInBody(context: RequestHead & RequestBody): Promise<Members> {
   const body = await readBody(context, MAX_SIGN_IN_BYTES)
   if (body.kind === 'object') return body.members
   if (body.kind !== 'not json') throw INVALID
@@ -75,10 +75,10 @@ function readCredentials(members: Members): SignInCredentials {
 }
 
 function readLifetime(members: Members, settings: MultiModelSettings): number {
-  if (!Object.hasOwn(members, 'expiryTime')) return Math.trunc(settings.sessionTimeoutSeconds)
+  if (!Object.hasOwn(members, 'expiryTime')) return Math.trunc(settings.server['session-timeout'])
   const asked = findMember(members, 'expiryTime')
   if (typeof asked !== 'number') throw new Refusal('bad_parameter', { reason: 'expiryTime must be a number' })
-  const { minimalExpirySeconds: min, maximalExpirySeconds: max } = settings
+  const { 'minimal-jwt-expiry-time': min, 'maximal-jwt-expiry-time': max } = settings.auth
   if (asked < min) throw invalidExpiry(`is below the minimal allowed value of ${min} seconds`)
   if (asked > max) throw invalidExpiry(`exceeds the maximal allowed value of ${max} seconds`)
   return Math.trunc(asked)
@@ -96,9 +96,9 @@ const renewToken: MultiModelHandler = async ({ signIns, settings, nowSeconds }, 
   const now = nowSeconds()
   const isEarly = token.expiresAt === undefined || token.expiresAt - now > RENEWAL_SECONDS
   const { renewableUntil = Number.POSITIVE_INFINITY } = token
-  const lifetimeSeconds = Math.trunc(Math.min(settings().sessionTimeoutSeconds, renewableUntil - now))
-  if (isEarly || lifetimeSeconds < 1) return toJsonReply(200, {})
-  return toJsonReply(200, { jwt: await signIns.renew(identity.name, token, lifetimeSeconds) })
+  const lifetimeSeconds = Math.trunc(Math.min(settings().server['session-timeout'], renewableUntil - now))
+  if (isEarly || lifetimeSeconds < 1) return toMultiModelReply(200, {})
+  return toMultiModelReply(200, { jwt: await signIns.renew(identity.name, token, lifetimeSeconds) })
 }
 
 const endSession: MultiModelHandler = async ({ signIns, settings }, context) => {

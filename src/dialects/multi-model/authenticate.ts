@@ -1,11 +1,11 @@
 // Which credentials the multi-model door accepts, and what a rejected one means here.
-import { type Authenticator, createAuthenticator } from '../../auth/authenticate.ts'
+import { createAuthenticator, type DoorAuthenticator } from '../../auth/authenticate.ts'
 import { type AcceptedCredentials, MULTI_MODEL_TOKENS, selectHandlers } from '../../auth/credential.ts'
 import type { CredentialHandler } from '../../auth/handler.ts'
 import type { SignInObserver } from '../../auth/record-sign-ins.ts'
 import type { RequestContext, Step } from '../../http/request-context.ts'
 import { authorizeRequest, needsCredentialEverywhere } from './access.ts'
-import { type CheckedCredentials, RIGHTS } from './rights.ts'
+import { type CheckedCredentials, MULTI_MODEL_RIGHTS } from './rights.ts'
 import type { Databases, MultiModelSettings } from './settings.ts'
 
 export interface AuthenticateDeps {
@@ -20,7 +20,7 @@ export function createDoorAuthenticator(
   { handlers, knowsUsers, observer }: AuthenticateDeps,
   accepted: AcceptedCredentials,
   selectCredentials: (context: RequestContext) => CheckedCredentials = () => 'all',
-): Authenticator<RequestContext> {
+): DoorAuthenticator<RequestContext> {
   const all = selectHandlers(handlers, accepted)
   const kinds = accepted.kinds.filter((kind) => MULTI_MODEL_TOKENS.includes(kind))
   const tokens = selectHandlers(handlers, { ...accepted, kinds })
@@ -38,15 +38,15 @@ export function createDoorAuthenticator(
 }
 
 /** While the door requires a credential on every path, the open paths of other dialects require one too. */
-export const createRequireEntry =
+export const createMultiModelEntry =
   (
     settings: () => MultiModelSettings,
     databases: Databases,
-    { authenticate }: Authenticator<RequestContext>,
+    { authenticate }: DoorAuthenticator<RequestContext>,
   ): Step['run'] =>
   async (context) => {
     if (!needsCredentialEverywhere(context, settings())) return undefined
     context.authenticated = await authenticate(context)
-    await authorizeRequest(context, RIGHTS.database, settings(), databases)
+    await authorizeRequest(context, MULTI_MODEL_RIGHTS.database, settings(), databases)
     return undefined
   }

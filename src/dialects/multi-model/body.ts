@@ -1,11 +1,9 @@
 import { badRequest, Refusal } from '../../base/errors.ts'
-import { isJsonObject } from '../../base/json.ts'
+import { isJsonObject, type Members } from '../../base/json.ts'
 import { type JsonFlaw, readJsonBody } from '../../base/json-body.ts'
 import { readVelocyPack, type VelocyPackFlaw } from '../../base/read-velocypack.ts'
-import type { RequestContext } from '../../http/request-context.ts'
+import type { RequestBody, RequestHead } from '../../http/request-context.ts'
 import { namesVelocyPack } from './reply.ts'
-
-export type Members = Readonly<Record<string, unknown>>
 
 export type BodyReading =
   /** `isExact`: every number in it can be stored without a loss. */
@@ -16,7 +14,7 @@ export type BodyReading =
   | { readonly kind: 'not an object' }
 
 /** Reads the body as an object without duplicate members. The caller decides what any other body means. */
-export async function readBody(context: RequestContext, maxBytes?: number): Promise<BodyReading> {
+export async function readBody(context: RequestHead & RequestBody, maxBytes?: number): Promise<BodyReading> {
   requirePlain(context)
   const bytes = await context.readBody(maxBytes)
   if (bytes === undefined || bytes.length === 0) return { kind: 'none' }
@@ -40,7 +38,7 @@ const REASONS: Readonly<Record<Exclude<JsonFlaw | VelocyPackFlaw, 'too_many_item
 }
 
 /** The members of a body that must be an object. */
-export async function readMembers(context: RequestContext): Promise<Members> {
+export async function readMembers(context: RequestHead & RequestBody): Promise<Members> {
   const body = await readBody(context)
   if (body.kind === 'object' && body.isExact) return body.members
   throw badRequest(explain(body))
@@ -51,7 +49,7 @@ function explain(body: BodyReading): string {
   return body.kind === 'not json' ? body.reason : 'the body must be a JSON object'
 }
 
-function requirePlain(context: RequestContext): void {
+function requirePlain(context: RequestHead): void {
   const encoding = (context.header('content-encoding') ?? 'identity').trim().toLowerCase()
   if (encoding !== 'identity') throw new Refusal('unsupported_encoding', { value: encoding })
 }
@@ -60,4 +58,4 @@ function requirePlain(context: RequestContext): void {
  * Any other body is read as JSON whatever its content type, as the real server does: `curl -d` and `fetch` with a string
  * send other types. A form of another site is rejected by its origin, before the body is read.
  */
-export const isVelocyPack = (context: RequestContext): boolean => namesVelocyPack(context.header('content-type'))
+export const isVelocyPack = (context: RequestHead): boolean => namesVelocyPack(context.header('content-type'))

@@ -1,4 +1,4 @@
-import type { HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
+import type { HeaderPair, Reply, RequestHead } from '../../http/request-context.ts'
 import { toEmptyReply } from './reply.ts'
 import type { MultiModelSettings } from './settings.ts'
 
@@ -8,16 +8,16 @@ const OWN_PREFIX = 'x-cardea-'
 const EXPOSED = 'etag, content-encoding, content-length, location, server, x-arango-errors, x-arango-async-id'
 
 /** What this door tells pages of other origins, for the dialects that are mounted at it. It answers preflights itself. */
-export const createDoorCors = (settings: () => MultiModelSettings) => ({
-  origins: () => settings().trustedOrigins.map(withoutSlash),
-  headers: (context: RequestContext, reply: Reply) => corsHeaders(context, reply, settings()),
+export const createMultiModelCors = (settings: () => MultiModelSettings) => ({
+  origins: () => settings().http['trusted-origin'].map(withoutSlash),
+  headers: (context: RequestHead, reply: Reply) => toMultiModelCorsHeaders(context, reply, settings()),
 })
 
 /**
- * The same for every URL and client, so that preflights work without a credential. A reserved header proves that a
+ * Every URL and client gets the same reply, so that preflights work without a credential. A reserved header proves that a
  * request does not come from a page of another origin, so no page is allowed to send one.
  */
-export function answerOptions(context: RequestContext, reserved: readonly string[]): Reply {
+export function answerOptions(context: RequestHead, reserved: readonly string[]): Reply {
   const headers: HeaderPair[] = [['Allow', METHODS]]
   if (context.header('origin') !== undefined) {
     headers.push(['Access-Control-Allow-Methods', METHODS], ['Access-Control-Max-Age', '1800'])
@@ -29,17 +29,17 @@ export function answerOptions(context: RequestContext, reserved: readonly string
 }
 
 /** Every origin is echoed. Only a trusted one may send credentials. */
-export function corsHeaders(
-  context: RequestContext,
+export function toMultiModelCorsHeaders(
+  context: RequestHead,
   reply: Reply,
-  { trustedOrigins }: MultiModelSettings,
+  { http }: MultiModelSettings,
 ): readonly HeaderPair[] {
   const own = reply.headers.map(([name]) => name.toLowerCase()).filter((name) => name.startsWith(OWN_PREFIX))
   const origin = context.header('origin')
   if (origin === undefined) return []
   return [
     ['Access-Control-Allow-Origin', origin],
-    ['Access-Control-Allow-Credentials', String(isTrusted(origin, trustedOrigins))],
+    ['Access-Control-Allow-Credentials', String(isTrusted(origin, http['trusted-origin']))],
     ['Access-Control-Expose-Headers', [EXPOSED, ...own].join(', ')],
     ['Vary', 'Origin'],
   ]

@@ -1,37 +1,43 @@
 // `/_api/database`: without an upstream, lists the databases; with one, creates a database there and its users here.
 import { randomBytes } from 'node:crypto'
 import { badRequest, Refusal } from '../../base/errors.ts'
-import { findMember, isJsonObject } from '../../base/json.ts'
+import { findMember, isJsonObject, type Members } from '../../base/json.ts'
 import { writeVelocyPack } from '../../base/write-velocypack.ts'
+import { PROGRAM } from '../../directory/caller.ts'
 import { ALL, SYSTEM_DATABASE } from '../../directory/grants.ts'
 import { ANONYMOUS } from '../../directory/identity.ts'
 import type { Grant, UserDraft } from '../../directory/users/user.ts'
-import { ANY_USER, type UserEditor } from '../../directory/users/user-operations.ts'
-import type { Reply, RequestContext } from '../../http/request-context.ts'
+import type { UserEditor } from '../../directory/users/user-operations.ts'
+import type { Reply, RequestContext, RequestHead, RequestIdentity } from '../../http/request-context.ts'
 import { coversDatabase, isExempt, mayEnter, requireManager, requireOperator } from './access.ts'
-import { isVelocyPack, type Members, readMembers } from './body.ts'
+import { isVelocyPack, readMembers } from './body.ts'
 import type { MultiModelDeps, StandInDeps } from './deps.ts'
 import { toWrappedReply } from './reply.ts'
-import { type MultiModelRoute, RIGHTS } from './rights.ts'
+import { MULTI_MODEL_RIGHTS, type MultiModelRoute } from './rights.ts'
 import { readName, readUserInput, requireSmall } from './users/input.ts'
 
 export const databasesRoutes = (deps: StandInDeps): readonly MultiModelRoute[] => [
-  { path: '/_api/database', right: RIGHTS.server, methods: { GET: (context) => listAll(deps, context) } },
-  { path: '/_api/database/current', right: RIGHTS.server, methods: { GET: showCurrent } },
-  { path: '/_api/database/user', right: RIGHTS.server, methods: { GET: (context) => listOwn(deps, context) } },
+  { path: '/_api/database', right: MULTI_MODEL_RIGHTS.server, methods: { GET: (context) => listAll(deps, context) } },
+  { path: '/_api/database/current', right: MULTI_MODEL_RIGHTS.server, methods: { GET: showCurrent } },
+  {
+    path: '/_api/database/user',
+    right: MULTI_MODEL_RIGHTS.server,
+    methods: { GET: (context) => listOwn(deps, context) },
+  },
 ]
 
-async function listAll({ databases }: StandInDeps, context: RequestContext): Promise<Reply> {
+/** Also here, users learn only the names of databases that they may enter. */
+function listAll(deps: StandInDeps, context: RequestHead & RequestIdentity): Promise<Reply> {
   if (context.path.database !== SYSTEM_DATABASE) throw new Refusal('system_database_only')
-  return toWrappedReply(await databases.list())
+  return listOwn(deps, context)
 }
 
-function showCurrent({ path: { database: name = SYSTEM_DATABASE } }: RequestContext): Reply {
+function showCurrent({ path: { database: name = SYSTEM_DATABASE } }: RequestHead): Reply {
   const isSystem = name === SYSTEM_DATABASE
   return toWrappedReply({ name, id: isSystem ? '1' : name, path: '', isSystem })
 }
 
-async function listOwn({ databases, settings }: StandInDeps, context: RequestContext): Promise<Reply> {
+async function listOwn({ databases, settings }: StandInDeps, context: RequestIdentity): Promise<Reply> {
   const authenticated = context.authenticated ?? ANONYMOUS
   const names = await databases.list()
   if (isExempt(context, settings())) return toWrappedReply(names)
@@ -39,7 +45,7 @@ async function listOwn({ databases, settings }: StandInDeps, context: RequestCon
 }
 
 /** Longer paths count too: Cardea does not guess what the database makes of them. */
-export const isDatabaseCreation = ({ method, path: { segments } }: RequestContext): boolean =>
+export const isDatabaseCreation = ({ method, path: { segments } }: RequestHead): boolean =>
   method === 'POST' && segments[0] === '_api' && segments[1] === 'database'
 
 /**
@@ -53,11 +59,11 @@ export async function createDatabase(deps: MultiModelDeps, context: RequestConte
   const members = await readMembers(context)
   const database = findMember(members, 'name')
   const drafts = readUsers(members, String(database))
-  if (drafts.length > 0) requireManager(context)
+  if (drafts.length > 0) requireManager(context, deps.settings())
   const users = drafts.filter(({ name }) => !deps.directory.isAdministrator(name))
-  await requireCreatable(deps, users)
+  await requireCreatable(deps, context, users)
   // before the database exists: afterwards its users and grants are stored in any case
-  await deps.confirmCredential(context)
+  await context.confirm()
   const forwarded = toForwarded(members, users)
   const body = isVelocyPack(context) ? writeVelocyPack(forwarded) : Buffer.from(JSON.stringify(forwarded))
   const reply = await deps.upstream.forwardWhole(context, MAX_CREATION_BYTES, body)
@@ -93,9 +99,9 @@ function readUser(entry: unknown, database: string): UserDraft {
 const WHOLE_DATABASE: Grant = { level: 'rw', collections: new Map([[ALL, 'rw']]) }
 
 /** The rules for names and passwords, before anything is created anywhere. */
-async function requireCreatable({ directory }: MultiModelDeps, drafts: readonly UserDraft[]): Promise<void> {
+async function requireCreatable({ directory }: MultiModelDeps, context: RequestIdentity, drafts: readonly UserDraft[]) {
   if (drafts.length === 0) return
-  for (const outcome of await directory.importUsers(drafts, 'keep', { isTrial: true }))
+  for (const outcome of await directory.importUsers(drafts, context, 'keep', { isTrial: true }))
     if (outcome.kind === 'refused') throw outcome.error
 }
 
@@ -113,7 +119,7 @@ const createPassword = (): string => randomBytes(32).toString('base64url')
  */
 async function createOrGrant(directory: UserEditor, draft: UserDraft, database: string): Promise<void> {
   try {
-    await directory.createUser(draft)
+    await directory.createUser(draft, PROGRAM)
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== 'conflict') throw error
     await grantWhole(directory, draft.name, database)
@@ -121,12 +127,12 @@ async function createOrGrant(directory: UserEditor, draft: UserDraft, database: 
 }
 
 async function grantWhole(directory: UserEditor, name: string, database: string): Promise<void> {
-  await directory.setGrant(name, ANY_USER, { database }, 'rw')
-  await directory.setGrant(name, ANY_USER, { database, collection: ALL }, 'rw')
+  await directory.setGrant(name, PROGRAM, { database }, 'rw')
+  await directory.setGrant(name, PROGRAM, { database, collection: ALL }, 'rw')
 }
 
 /** As in the database, the user who creates a database may use it. */
-async function grantCreator({ directory }: MultiModelDeps, context: RequestContext, database: string): Promise<void> {
+async function grantCreator({ directory }: MultiModelDeps, context: RequestIdentity, database: string): Promise<void> {
   const { identity } = context.authenticated ?? ANONYMOUS
   if (identity.name === null || identity.isAdmin || identity.isSuperuser) return
   await grantWhole(directory, identity.name, database)

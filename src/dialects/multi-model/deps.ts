@@ -16,14 +16,14 @@ export interface CheckDeps {
   readonly name: string
   settings(): MultiModelSettings
   readonly databases: Databases
-  /** The streams of the gateway: credentials that end after this epoch end a stream. Left out: there is no gateway. */
-  readonly streams?: { readonly epoch: number }
+  /** The streams of the gateway: credentials that end after this epoch end a stream. */
+  readonly streams: { readonly epoch: number }
   /** A wrong credential leaves the request anonymous: open paths stay open, the others are rejected later. */
   authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
   /** Left out where the credential cannot be revoked. */
   readonly confirmCredential?: ConfirmCredential
   /** Headers that no preflight allows, in lower case. */
-  readonly reservedHeaders?: readonly string[]
+  readonly reservedHeaders: readonly string[]
 }
 
 /** What the paths need that Cardea answers in place of an upstream. */
@@ -44,7 +44,6 @@ export interface MultiModelDeps extends CheckDeps, StandInDeps {
   readonly upstream: DoorUpstream
   /** Throws unless the credential of the request has proved the password of its user. */
   requirePassword(context: RequestContext): Promise<void>
-  readonly confirmCredential: ConfirmCredential
   nowSeconds(): number
 }
 

@@ -3,13 +3,21 @@
  * is given a function that does.
  */
 import { REQUEST_ID_HEADER } from '../../http/reply.ts'
-import type { Dialect, HeaderPair, PendingReply, Reply, RequestContext, Route } from '../../http/request-context.ts'
+import type {
+  Dialect,
+  HeaderPair,
+  PendingReply,
+  Reply,
+  RequestContext,
+  RequestHead,
+  Route,
+} from '../../http/request-context.ts'
 import type { DoorUpstream } from '../services.ts'
-import { corsHeaders } from './cors.ts'
+import { toMultiModelCorsHeaders } from './cors.ts'
 import type { CheckDeps } from './deps.ts'
 import { toMultiModelError } from './errors.ts'
 import { readMultiModelPath } from './path.ts'
-import { toAskedFormat, toJsonReply } from './reply.ts'
+import { toAskedFormat, toMultiModelReply } from './reply.ts'
 import type { MultiModelSettings } from './settings.ts'
 import { multiModelSteps } from './steps.ts'
 
@@ -17,7 +25,7 @@ export interface MultiModelDialectOptions extends CheckDeps {
   readonly routes: readonly Route[]
   /** Handles a path that has no route. */
   fallback(context: RequestContext): PendingReply
-  readonly upstream?: Pick<DoorUpstream, 'isSet'>
+  readonly upstream: Pick<DoorUpstream, 'isSet'>
 }
 
 export function createMultiModelDialect(options: MultiModelDialectOptions): Dialect {
@@ -36,13 +44,13 @@ export function createMultiModelDialect(options: MultiModelDialectOptions): Dial
     routes,
     fallback,
     confirmCredential,
-    hasUpstream: () => upstream?.isSet() ?? false,
+    hasUpstream: upstream.isSet,
     renderError: (refusal, context) => {
       const { code, ...body } = toMultiModelError(refusal)
       const isMethod = refusal.code === 'method_not_allowed'
       const status = isMethod && context && CALLS_METHODS_BAD.test(context.target) ? 400 : code
       const isChallenged = status === 401 && !declinesChallenge(context)
-      const reply = toJsonReply(status, { error: true, code: status, ...body }, [
+      const reply = toMultiModelReply(status, { error: true, code: status, ...body }, [
         ...(isChallenged ? challenges : []),
         ...(isMethod ? [['Allow', (refusal.value ?? '').replaceAll(',', ', ')] as const] : []),
       ])
@@ -52,8 +60,10 @@ export function createMultiModelDialect(options: MultiModelDialectOptions): Dial
       if (reply.isForwarded) return context ? forwardedCorsHeaders(context, reply, settings()) : []
       return [
         ...fixedHeaders,
-        ...(settings().returnsQueueTime ? [QUEUE_TIME] : []),
-        ...(context ? [[REQUEST_ID_HEADER, context.id] as const, ...corsHeaders(context, reply, settings())] : []),
+        ...(settings().http['return-queue-time-header'] ? [QUEUE_TIME] : []),
+        ...(context
+          ? [[REQUEST_ID_HEADER, context.id] as const, ...toMultiModelCorsHeaders(context, reply, settings())]
+          : []),
       ]
     },
   }
@@ -61,13 +71,14 @@ export function createMultiModelDialect(options: MultiModelDialectOptions): Dial
 
 /** An upstream sets its own CORS headers, unless trusted origins are configured here. */
 const forwardedCorsHeaders = (
-  context: RequestContext,
+  context: RequestHead,
   reply: Reply,
   settings: MultiModelSettings,
-): readonly HeaderPair[] => (settings.trustedOrigins.length > 0 ? corsHeaders(context, reply, settings) : [])
+): readonly HeaderPair[] =>
+  settings.http['trusted-origin'].length > 0 ? toMultiModelCorsHeaders(context, reply, settings) : []
 
 /** The header counts with any value, even an empty one. */
-const declinesChallenge = (context: RequestContext | undefined): boolean =>
+const declinesChallenge = (context: RequestHead | undefined): boolean =>
   context?.header('x-omit-www-authenticate') !== undefined
 
 /** Another dialect mounted at this door: without challenges where the client declines them. */

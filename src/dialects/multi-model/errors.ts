@@ -78,6 +78,7 @@ export const MULTI_MODEL_ERRORS: Readonly<Record<ErrorCode, ReturnType<typeof ro
   overloaded: row(503, 503, 'too many passwords are waiting to be checked'),
   store_unavailable: row(503, 503, 'the user directory cannot be reached'),
   record_damaged: row(503, 503, 'the stored record of this user is damaged'),
+  password_check_failed: row(503, 503, 'new passwords cannot be checked now'),
   audit_unavailable: row(503, 503, 'the audit trail cannot be written'),
   not_serving: row(503, 503, 'service unavailable'),
   spool_full: row(503, 503, 'too many request bodies are being buffered'),

@@ -8,23 +8,21 @@ import {
   SYSTEM_DATABASE,
 } from '../../directory/grants.ts'
 import type { GrantLevel } from '../../directory/users/user.ts'
+import { isManager } from './access.ts'
+import type { ManagerSettings } from './settings.ts'
 
-export function explainMultiModelAccess(account: Account, database: string): DoorAccess {
+export function explainMultiModelAccess(account: Account, database: string, settings: ManagerSettings): DoorAccess {
   const named = [...(account.grants.get(database)?.collections.keys() ?? [])].filter((name) => name !== ALL)
   const level = findLevel(account, database)
   const rules = [
     { what: `use the database ${database}`, isAllowed: level !== 'none' },
     { what: `write to the database ${database}`, isAllowed: level === 'rw' },
-    {
-      what: 'manage users and the server',
-      isAllowed: findLevel(account, SYSTEM_DATABASE) === 'rw',
-      of: SYSTEM_DATABASE,
-    },
   ]
   return {
     door: 'multi-model',
     rules: [
-      ...rules.map(({ of: subject = database, ...rule }) => ({ ...rule, because: explainLevel(account, subject) })),
+      ...rules.map((rule) => ({ ...rule, because: explainLevel(account, database) })),
+      explainManager(account, settings),
       ...named.map((collection) => explainCollection(account, database, collection)),
     ],
   }
@@ -39,6 +37,13 @@ function explainLevel(account: Account, database: string): string {
   if (source === undefined) return 'No grant covers it.'
   if (source === database) return `The grant on ${database}: ${level}.`
   return `There is no grant on ${database}; the higher of those on * and _system applies: ${level}.`
+}
+
+function explainManager(account: Account, settings: ManagerSettings): AccessRule {
+  const isAllowed = isManager(account, settings)
+  const isLimited = !isAllowed && findLevel(account, SYSTEM_DATABASE) === 'rw'
+  const because = isLimited ? 'With document.grants = enforce this needs a grant on _system itself.' : undefined
+  return { what: 'manage users and the server', isAllowed, because: because ?? explainLevel(account, SYSTEM_DATABASE) }
 }
 
 function explainCollection(account: Account, database: string, collection: string): AccessRule {

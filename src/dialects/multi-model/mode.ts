@@ -7,7 +7,8 @@ import type { Reply, RequestContext } from '../../http/request-context.ts'
 import { requireManager } from './access.ts'
 import { readBody } from './body.ts'
 import { toMergedReply } from './reply.ts'
-import { type MultiModelRoute, RIGHTS } from './rights.ts'
+import { MULTI_MODEL_RIGHTS, type MultiModelRoute } from './rights.ts'
+import type { ManagerSettings } from './settings.ts'
 
 const MODES = ['default', 'readonly'] as const
 export type Mode = (typeof MODES)[number]
@@ -20,16 +21,16 @@ export const createServerMode = (): ServerMode => createLive<Mode>('default')
 export const capLevel = (level: GrantLevel, mode: Mode): GrantLevel =>
   mode === 'readonly' && level === 'rw' ? 'ro' : level
 
-export const modeRoute = (mode: ServerMode): MultiModelRoute => ({
+export const modeRoute = (mode: ServerMode, settings: () => ManagerSettings): MultiModelRoute => ({
   path: '/_admin/server/mode',
-  right: RIGHTS.server,
-  methods: { GET: () => showMode(mode), PUT: (context) => setMode(mode, context) },
+  right: MULTI_MODEL_RIGHTS.server,
+  methods: { GET: () => showMode(mode), PUT: (context) => setMode(mode, context, settings()) },
 })
 
 const showMode = (mode: ServerMode): Reply => toMergedReply(200, { mode: mode.get() })
 
-async function setMode(mode: ServerMode, context: RequestContext): Promise<Reply> {
-  requireManager(context)
+async function setMode(mode: ServerMode, context: RequestContext, settings: ManagerSettings): Promise<Reply> {
+  requireManager(context, settings)
   const body = await readBody(context)
   if (body.kind === 'not json') throw invalid('invalid JSON')
   if (body.kind !== 'object') throw invalid('body must be an object')

@@ -1,7 +1,7 @@
 import { isPercentEncodingValid } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import { SYSTEM_DATABASE } from '../../directory/grants.ts'
-import type { Path, RequestContext } from '../../http/request-context.ts'
+import type { Path, RequestHead } from '../../http/request-context.ts'
 import { readPlainSegment } from '../plain-segment.ts'
 
 const VERSION_PREFIX = '_arango'
@@ -30,7 +30,7 @@ export function readMultiModelPath(raw: string): Path {
 }
 
 /** Throws if the target of the request is ambiguous. */
-export function checkPath(context: RequestContext): undefined {
+export function checkPath(context: RequestHead): undefined {
   if (!isPercentEncodingValid(context.rawQuery)) throw new Refusal('invalid_url_encoding')
   return void context.path
 }

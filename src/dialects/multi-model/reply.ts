@@ -1,5 +1,5 @@
 import { writeVelocyPack } from '../../base/write-velocypack.ts'
-import type { HeaderPair, Reply, RequestContext } from '../../http/request-context.ts'
+import type { HeaderPair, Reply, RequestHead } from '../../http/request-context.ts'
 
 const JSON_TYPE: HeaderPair = ['Content-Type', 'application/json']
 const JSON_HEADERS: readonly HeaderPair[] = [JSON_TYPE]
@@ -10,7 +10,7 @@ export const namesVelocyPack = (header: string | undefined): boolean =>
   header?.split(/[;,]/, 1)[0]?.trim().toLowerCase() === VELOCYPACK
 
 /** The reply in VelocyPack if the client asks for it. One that is streamed stays JSON: its length comes first there. */
-export function toAskedFormat(reply: Reply, context: RequestContext | undefined): Reply {
+export function toAskedFormat(reply: Reply, context: RequestHead | undefined): Reply {
   const { headers, body } = reply
   if (typeof body !== 'string' || !headers.includes(JSON_TYPE) || !namesVelocyPack(context?.header('accept')))
     return reply
@@ -18,7 +18,7 @@ export function toAskedFormat(reply: Reply, context: RequestContext | undefined)
   return { ...reply, headers: [['Content-Type', VELOCYPACK], ...others], body: writeVelocyPack(JSON.parse(body)) }
 }
 
-export const toJsonReply = (status: number, value: unknown, headers: readonly HeaderPair[] = []): Reply => ({
+export const toMultiModelReply = (status: number, value: unknown, headers: readonly HeaderPair[] = []): Reply => ({
   status,
   headers: headers.length === 0 ? JSON_HEADERS : [...JSON_HEADERS, ...headers],
   body: JSON.stringify(value),
@@ -26,13 +26,13 @@ export const toJsonReply = (status: number, value: unknown, headers: readonly He
 
 /** The members of an object beside `error` and `code`, which win. */
 export const toMergedReply = (status: number, members: object): Reply =>
-  toJsonReply(status, { ...members, error: false, code: status })
+  toMultiModelReply(status, { ...members, error: false, code: status })
 
 /** A value as `result`, beside `error` and `code`. */
-export const toWrappedReply = (result: unknown): Reply => toJsonReply(200, { error: false, code: 200, result })
+export const toWrappedReply = (result: unknown): Reply => toMultiModelReply(200, { error: false, code: 200, result })
 
 /** `error` and `code` alone. */
-export const toDoneReply = (status: number): Reply => toJsonReply(status, { error: false, code: status })
+export const toDoneReply = (status: number): Reply => toMultiModelReply(status, { error: false, code: status })
 
 export const toEmptyReply = (status: number, headers: readonly HeaderPair[] = []): Reply => ({
   status,

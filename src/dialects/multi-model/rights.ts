@@ -1,6 +1,6 @@
 /** The rights that paths of this door need. A row of the routes names one. */
 import { Refusal } from '../../base/errors.ts'
-import type { RequestContext, Route } from '../../http/request-context.ts'
+import type { RequestContext, RequestHead, Route } from '../../http/request-context.ts'
 import type { DoorRight } from '../services.ts'
 
 /** Which credentials of a request are checked. */
@@ -25,7 +25,7 @@ const OWN_USER = { isAboutServer: true, isForUsers: true } as const
 
 const OWN_USER_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT', 'PATCH'])
 
-export const RIGHTS = {
+export const MULTI_MODEL_RIGHTS = {
   database: {},
   server: { isAboutServer: true },
   open: OPEN,
@@ -43,37 +43,37 @@ export const RIGHTS = {
 } satisfies Readonly<Record<string, MultiModelRight>>
 
 /** The right that a request needs. A row that names none concerns the whole server. */
-export function rightOf({ match, path }: Pick<RequestContext, 'match' | 'path'>): MultiModelRight {
-  if (!match) return RIGHTS.database
+export function multiModelRightOf({ match, path }: Pick<RequestContext, 'match' | 'path'>): MultiModelRight {
+  if (!match) return MULTI_MODEL_RIGHTS.database
   // every row of this dialect is a MultiModelRoute
-  const right: MultiModelRight = (match.route.right as MultiModelRight | undefined) ?? RIGHTS.server
-  return right.service && path.prefix ? RIGHTS.database : right
+  const right: MultiModelRight = (match.route.right as MultiModelRight | undefined) ?? MULTI_MODEL_RIGHTS.server
+  return right.service && path.prefix ? MULTI_MODEL_RIGHTS.database : right
 }
 
 /**
  * Drivers send a password with every request. On an open path it would be hashed, and counted as a failed sign-in, for
  * nothing: only a token that is to be renewed or revoked is checked there.
  */
-export function selectCredentials(context: RequestContext): CheckedCredentials {
-  const { isOpen, tokenMethod } = rightOf(context)
+export function selectCredentials(context: RequestHead): CheckedCredentials {
+  const { isOpen, tokenMethod } = multiModelRightOf(context)
   if (!isOpen) return 'all'
   return tokenMethod === context.method ? 'token' : 'none'
 }
 
 /** For paths that are never forwarded and have no handler. */
-export function rejectUnknownPath({ path: { segments } }: Pick<RequestContext, 'path'>): never {
+export function rejectUnknownMultiModelPath({ path: { segments } }: Pick<RequestContext, 'path'>): never {
   throw new Refusal('not_found', { reason: `unknown path '/${segments.join('/')}'` })
 }
 
 /** Paths of no endpoint whose right is not that of a path without a row. */
 export const OTHER_ROUTES: readonly MultiModelRoute[] = [
-  { path: '/_admin/{...}', right: RIGHTS.server },
-  { path: '/_api/cluster/{...}', right: RIGHTS.server },
-  { path: '/_api/cluster/endpoints', right: RIGHTS.ownUser },
-  { path: '/_api/database/{...}', right: RIGHTS.server },
+  { path: '/_admin/{...}', right: MULTI_MODEL_RIGHTS.server },
+  { path: '/_api/cluster/{...}', right: MULTI_MODEL_RIGHTS.server },
+  { path: '/_api/cluster/endpoints', right: MULTI_MODEL_RIGHTS.ownUser },
+  { path: '/_api/database/{...}', right: MULTI_MODEL_RIGHTS.server },
   // the database does not know an API version that was not stripped
-  { path: '/_arango/{...}', right: RIGHTS.database, handle: rejectUnknownPath },
+  { path: '/_arango/{...}', right: MULTI_MODEL_RIGHTS.database, handle: rejectUnknownMultiModelPath },
   // only Cardea handles sign-in
-  { path: '/_open/{...}', right: RIGHTS.openRoot, handle: rejectUnknownPath },
-  { path: '/_open/{endpoint}/{...}', right: RIGHTS.open, handle: rejectUnknownPath },
+  { path: '/_open/{...}', right: MULTI_MODEL_RIGHTS.openRoot, handle: rejectUnknownMultiModelPath },
+  { path: '/_open/{endpoint}/{...}', right: MULTI_MODEL_RIGHTS.open, handle: rejectUnknownMultiModelPath },
 ]

@@ -1,20 +1,20 @@
 // Paths about the server itself: its version, status and role, and the secrets of its tokens.
 import { Refusal } from '../../base/errors.ts'
 import { PRODUCT } from '../../base/product.ts'
-import type { Handler, Reply, RequestContext } from '../../http/request-context.ts'
+import type { Handler, Reply, RequestHead, RequestIdentity } from '../../http/request-context.ts'
 import type { LiveRing } from '../../keys/live-ring.ts'
 import { describeRing } from '../../keys/ring.ts'
 import { findDoorProblem } from '../../observe/health.ts'
 import { mayReadAll, requireOperator, requireSuperuser } from './access.ts'
 import type { MultiModelDeps, StandInDeps } from './deps.ts'
 import { modeRoute } from './mode.ts'
-import { toDoneReply, toJsonReply, toMergedReply, toWrappedReply } from './reply.ts'
-import { type MultiModelRight, type MultiModelRoute, RIGHTS } from './rights.ts'
+import { toDoneReply, toMergedReply, toMultiModelReply, toWrappedReply } from './reply.ts'
+import { MULTI_MODEL_RIGHTS, type MultiModelRight, type MultiModelRoute } from './rights.ts'
 
 /** Without an upstream, Cardea answers what drivers and tools ask first. */
 export function statusRoutes(deps: StandInDeps): readonly MultiModelRoute[] {
   const { settings } = deps
-  const { database, server } = RIGHTS
+  const { database, server } = MULTI_MODEL_RIGHTS
   const get = (path: string, right: MultiModelRight, handler: Handler): MultiModelRoute => ({
     path,
     right,
@@ -26,10 +26,10 @@ export function statusRoutes(deps: StandInDeps): readonly MultiModelRoute[] {
     get('/_api/version', database, version),
     get('/_admin/version', server, version),
     get('/_admin/status', server, (context) => showStatus(deps, context)),
-    modeRoute(deps.mode),
-    get('/_admin/server/role', server, () => toMergedReply(200, { role: ROLES[settings().role] })),
+    modeRoute(deps.mode, settings),
+    get('/_admin/server/role', server, () => toMergedReply(200, { role: ROLES[settings().server.role] })),
     get('/_admin/server/id', server, () =>
-      toMergedReply(200, { id: `${PREFIXES[settings().role]}-${settings().uuid}` }),
+      toMergedReply(200, { id: `${PREFIXES[settings().server.role]}-${settings().couchdb.uuid}` }),
     ),
   ]
 }
@@ -37,7 +37,7 @@ export function statusRoutes(deps: StandInDeps): readonly MultiModelRoute[] {
 /** 503 while the store, or the upstream of this door, cannot be used. */
 export const availabilityRoute = ({ mode, checkHealth }: StandInDeps): MultiModelRoute => ({
   path: '/_admin/server/availability',
-  right: RIGHTS.open,
+  right: MULTI_MODEL_RIGHTS.open,
   methods: {
     GET: async () => {
       const failed = findDoorProblem(await checkHealth(), 'multi-model')
@@ -52,16 +52,16 @@ const PREFIXES = { single: 'SNGL', dbserver: 'PRMR', agent: 'AGNT' } as const
 
 const SERVER = { server: 'arango', license: 'community' }
 
-function showVersion({ version, settings }: StandInDeps, context: RequestContext): Reply {
-  if (settings().isHardened && !mayReadAll(context, settings())) return toJsonReply(200, SERVER)
+function showVersion({ version, settings }: StandInDeps, context: RequestHead & RequestIdentity): Reply {
+  if (settings().server.harden && !mayReadAll(context, settings())) return toMultiModelReply(200, SERVER)
   const isDetailed = context.query.get('details') === 'true'
   const details = { 'server-version': version, mode: 'server', 'served-by': `${PRODUCT.name} ${PRODUCT.version}` }
-  return toJsonReply(200, { ...SERVER, version, ...(isDetailed ? { details } : {}) })
+  return toMultiModelReply(200, { ...SERVER, version, ...(isDetailed ? { details } : {}) })
 }
 
-function showStatus({ version, settings, mode }: StandInDeps, context: RequestContext): Reply {
-  if (settings().isHardened && !mayReadAll(context, settings())) throw new Refusal('forbidden')
-  return toJsonReply(200, {
+function showStatus({ version, settings, mode }: StandInDeps, context: RequestIdentity): Reply {
+  if (settings().server.harden && !mayReadAll(context, settings())) throw new Refusal('forbidden')
+  return toMultiModelReply(200, {
     ...SERVER,
     mode: 'server',
     operationMode: 'server',
@@ -69,7 +69,7 @@ function showStatus({ version, settings, mode }: StandInDeps, context: RequestCo
     pid: process.pid,
     foxxApi: false,
     serverInfo: {
-      role: ROLES[settings().role],
+      role: ROLES[settings().server.role],
       maintenance: false,
       readOnly: mode.get() === 'readonly',
       writeOpsEnabled: mode.get() === 'default',
@@ -81,7 +81,7 @@ function showStatus({ version, settings, mode }: StandInDeps, context: RequestCo
 /** The secrets that sign and verify tokens, as digests. Only superuser tokens may see or reload them. */
 export const secretsRoute = (ring: LiveRing): MultiModelRoute => ({
   path: '/_admin/server/jwt',
-  right: RIGHTS.server,
+  right: MULTI_MODEL_RIGHTS.server,
   methods: {
     GET: (context) => {
       requireSuperuser(context)
@@ -91,7 +91,7 @@ export const secretsRoute = (ring: LiveRing): MultiModelRoute => ({
   },
 })
 
-async function reloadSecrets(ring: LiveRing, context: RequestContext): Promise<Reply> {
+async function reloadSecrets(ring: LiveRing, context: RequestIdentity): Promise<Reply> {
   requireSuperuser(context)
   const load = await ring.reload()
   if (load.kind === 'ring') return toWrappedReply(describeRing(ring.get()))
@@ -107,5 +107,5 @@ export function reloadUsersRoute({ settings }: MultiModelDeps): MultiModelRoute 
     requireOperator(context, settings())
     return toDoneReply(200)
   }
-  return { path: '/_admin/auth/reload', right: RIGHTS.server, methods: { GET: reload, POST: reload } }
+  return { path: '/_admin/auth/reload', right: MULTI_MODEL_RIGHTS.server, methods: { GET: reload, POST: reload } }
 }

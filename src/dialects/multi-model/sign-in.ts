@@ -2,16 +2,17 @@
 import { type CheckPassword, MULTI_MODEL_BASIC, type Verified, verifyPasswordOrToken } from '../../auth/basic.ts'
 import type { DoorAttempt, DoorSignIn } from '../../auth/door-sign-in.ts'
 import type { CredentialSource } from '../../auth/handler.ts'
-import { createIssuedTokens, type IssueDeps, type TokenOpening } from '../../auth/issued-token.ts'
+import { createIssuedTokens, type IssueDeps, type IssuedTokenOpening } from '../../auth/issued-token.ts'
 import type { SessionRecorder } from '../../auth/record-sign-ins.ts'
 import { createSessionOpener, type SignInCredentials } from '../../auth/session/session-service.ts'
 import { nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import { toTokenMark } from '../../directory/access-token.ts'
-import type { Account } from '../../directory/account.ts'
+import { type Account, needsSecondStep } from '../../directory/account.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { Credential } from '../../directory/identity.ts'
 import type { PresentedSession } from '../../directory/sessions/session.ts'
+import { READ_ONLY_TOKEN } from './access.ts'
 import type { MultiModelSettings } from './settings.ts'
 
 export interface SignInServiceDeps extends Omit<IssueDeps, 'maxLifetimeSeconds'> {
@@ -19,8 +20,6 @@ export interface SignInServiceDeps extends Omit<IssueDeps, 'maxLifetimeSeconds'>
   readonly signIn: DoorSignIn
   readonly recorder: SessionRecorder
   settings(): MultiModelSettings
-  /** How long a verified Basic password is accepted without another check; `undefined`: until it changes. */
-  basicAgeMs(): number | undefined
 }
 
 export type SignInService = ReturnType<typeof createSignInService>
@@ -28,14 +27,19 @@ export type SignInService = ReturnType<typeof createSignInService>
 export function createSignInService(deps: SignInServiceDeps) {
   const { issue, renew } = createIssuedTokens({
     ...deps,
-    maxLifetimeSeconds: () => deps.settings().maxLifetimeSeconds,
+    maxLifetimeSeconds: () => deps.settings().chttpd_auth.max_lifetime,
   })
-  const opener = createSessionOpener<TokenOpening>({ ...deps, issue, opened: 'token', endpoint: SIGN_IN_ENDPOINT })
+  const opener = createSessionOpener<IssuedTokenOpening>({
+    ...deps,
+    issue,
+    opened: 'token',
+    endpoint: SIGN_IN_ENDPOINT,
+  })
   return {
     /** Checks the Basic credential of one request. */
     async check(name: string, password: string, source: CredentialSource): ReturnType<CheckPassword> {
-      const maxAgeMs = deps.basicAgeMs()
-      const age = maxAgeMs === undefined ? {} : { maxAgeMs }
+      const maxAgeMs = deps.settings().server['authentication-timeout']
+      const age = maxAgeMs === 0 ? {} : { maxAgeMs }
       return verify(deps, { name, password, source, handler: MULTI_MODEL_BASIC.name, ...age })
     },
     /** Whether this is the password of that user, even if a second factor is needed to sign in. */
@@ -46,34 +50,39 @@ export function createSignInService(deps: SignInServiceDeps) {
       const verified = await verify(deps, { ...credentials, source, handler: SIGN_IN_ENDPOINT })
       if (!verified) return undefined
       const { account, token } = verified
-      const proof = { hasPassword: token === undefined, hasFactor: account.totp !== undefined }
+      if (token?.access === 'ro') throw READ_ONLY_TOKEN
+      const proof = { hasPassword: token === undefined, hasFactor: needsSecondStep(account) }
       const accessToken = { accessToken: token && toTokenMark(token), validUntil: token?.validUntil }
       return (await opener.openFor(account, source, { ...proof, ...accessToken, lifetimeSeconds })).cookie.value
     },
     /**
      * Opens a session for an account that a session of the document door has proved, and returns its token. It proves no
-     * password, and ends with the lifetime of that session.
+     * password, and ends with the lifetime of that session. A replaced session, whose cookie is still accepted for some
+     * seconds, opens none.
      */
     async openFor(account: Account, { id, cookie }: PresentedSession, source: CredentialSource): Promise<string> {
-      const { sessionTimeoutSeconds, maxLifetimeSeconds } = deps.settings()
+      if (deps.directory.isSessionEnded(id)) throw new Refusal('authentication_required')
+      const { server, chttpd_auth } = deps.settings()
       const signedInAt = deps.directory.findSignInTime(id, account)
       // without the time of the sign-in, the session itself cannot be renewed
-      const end = signedInAt === undefined ? cookie?.lastExpiry() : signedInAt + maxLifetimeSeconds
-      const provider = deps.directory.findProvidedSignIn(id, account)
+      const end = signedInAt === undefined ? cookie?.lastExpiry() : signedInAt + chttpd_auth.max_lifetime
+      const external = deps.directory.findExternalOpening(id, account)
       const opening = {
         hasPassword: false,
-        hasFactor: provider?.hasFactor ?? false,
-        provider,
-        validUntil: maxLifetimeSeconds === 0 ? undefined : end,
-        lifetimeSeconds: Math.trunc(sessionTimeoutSeconds),
+        hasFactor: external?.hasFactor ?? false,
+        // its session has proved the passkey
+        isPasskey: account.needsPasskey === true && !external,
+        external,
+        validUntil: chttpd_auth.max_lifetime === 0 ? undefined : end,
+        lifetimeSeconds: Math.trunc(server['session-timeout']),
       }
       return (await opener.openFor(account, source, opening)).cookie.value
     },
     renew,
     /** Ends the session: all its tokens are rejected, even one that was renewed just now. */
     end({ expiresAt = 0, accessToken }: Credential, { id, name, foreignToken }: PresentedSession): Promise<void> {
-      const { sessionTimeoutSeconds, maximalExpirySeconds } = deps.settings()
-      const renewed = nowSeconds(deps.clock) + Math.max(sessionTimeoutSeconds, maximalExpirySeconds)
+      const { server, auth } = deps.settings()
+      const renewed = nowSeconds(deps.clock) + Math.max(server['session-timeout'], auth['maximal-jwt-expiry-time'])
       return opener.end({ id, name, expiresAt: Math.ceil(Math.max(expiresAt, renewed)), accessToken, foreignToken })
     },
   }

@@ -1,21 +1,20 @@
 import { badRequest, Refusal } from '../../base/errors.ts'
-import { findMember } from '../../base/json.ts'
+import { findMember, type Members } from '../../base/json.ts'
 import { createAccessToken, isTokenActive, toTokenMark, withoutToken, withToken } from '../../directory/access-token.ts'
 import { checkWord } from '../../directory/users/names.ts'
 import type { AccessToken, User } from '../../directory/users/user.ts'
-import { ANY_USER } from '../../directory/users/user-operations.ts'
 import { CLIENTS, isSelf } from './access.ts'
-import { type Members, readMembers } from './body.ts'
+import { readMembers } from './body.ts'
 import { bindDeps, type MultiModelDeps, type MultiModelHandler } from './deps.ts'
-import { toEmptyReply, toJsonReply } from './reply.ts'
-import { type MultiModelRoute, RIGHTS } from './rights.ts'
-import { orUserNotFound, requireUser } from './users/input.ts'
+import { toEmptyReply, toMultiModelReply } from './reply.ts'
+import { MULTI_MODEL_RIGHTS, type MultiModelRoute } from './rights.ts'
+import { orUserNotFound, requireMultiModelUser } from './users/input.ts'
 import { rejectParts } from './users/routes.ts'
 
 /** Access tokens: extra passwords users give to their programs. */
 export function tokensRoutes(deps: MultiModelDeps): readonly MultiModelRoute[] {
   const by = bindDeps(deps)
-  const { server, ownUser: right } = RIGHTS
+  const { server, ownUser: right } = MULTI_MODEL_RIGHTS
   const { reader, tokenOwner } = CLIENTS
   return [
     {
@@ -38,14 +37,14 @@ const missing = (name: string) => (): never => {
 }
 
 const listTokens: MultiModelHandler = async (deps, _context, { user: name = '' }) => {
-  if (deps.directory.isAdministrator(name)) return toJsonReply(200, { tokens: [] })
-  const user = await requireUser(deps.directory, name)
+  if (deps.directory.isAdministrator(name)) return toMultiModelReply(200, { tokens: [] })
+  const user = await requireMultiModelUser(deps.directory, name)
   const uses = await deps.directory.listTokenUses(name)
   const tokens = user.multiModel.tokens.map((token) => {
     const usedAt = uses.get(toTokenMark(token))
     return { ...describeToken(token, user, deps.nowSeconds()), ...(usedAt !== undefined && { last_used: usedAt }) }
   })
-  return toJsonReply(200, { tokens })
+  return toMultiModelReply(200, { tokens })
 }
 
 /** Without the text of the token, which is shown only once, in the reply that creates it. */
@@ -58,6 +57,7 @@ const describeToken = (token: AccessToken, owner: Pick<User, 'sessionEpoch'>, no
   active: isTokenActive(token, owner, nowSeconds),
   ...(token.databases && { databases: token.databases }),
   ...(token.services && { services: token.services }),
+  ...(token.access && { access: token.access }),
 })
 
 const createToken: MultiModelHandler = async (deps, context, { user = '' }) => {
@@ -75,16 +75,17 @@ const createToken: MultiModelHandler = async (deps, context, { user = '' }) => {
     validUntil: readValidUntil(members),
     ...(databases && { databases }),
     ...(services && { services }),
+    ...readAccess(members),
   })
-  const changed = await orUserNotFound(deps.directory.changeUser(user, ANY_USER, (before) => withToken(before, token)))
+  const changed = await orUserNotFound(deps.directory.changeUser(user, context, (before) => withToken(before, token)))
   const kept = changed.multiModel.tokens.find(({ digest }) => digest === token.digest)
   // it may have been deleted already, but it was created
-  return toJsonReply(200, { ...describeToken(kept ?? { id: 0, ...token }, changed, now), token: text })
+  return toMultiModelReply(200, { ...describeToken(kept ?? { id: 0, ...token }, changed, now), token: text })
 }
 
-const MEMBERS: ReadonlySet<string> = new Set(['name', 'valid_until', 'databases', 'services'])
+const MEMBERS: ReadonlySet<string> = new Set(['name', 'valid_until', 'databases', 'services', 'access'])
 
-/** A misspelt `databases` or `services` would otherwise create a token without limits. */
+/** A misspelt limit would otherwise create a token without limits. */
 function requireKnownMembers(members: Members): void {
   const unknown = Object.keys(members).find((member) => !MEMBERS.has(member))
   if (unknown !== undefined) throw badRequest(`unknown member '${unknown.slice(0, 100)}'`)
@@ -122,10 +123,17 @@ function findList(members: Members, key: 'databases' | 'services'): readonly str
   return [...new Set<string>(list)]
 }
 
+function readAccess(members: Members): Pick<AccessToken, 'access'> {
+  const access = findMember(members, 'access') ?? null
+  if (access === null) return {}
+  if (access === 'ro') return { access }
+  throw badRequest("'access' must be 'ro'")
+}
+
 const removeToken: MultiModelHandler = async (deps, context, { user = '', id = '' }) => {
   if (isSelf(context, user)) await deps.requirePassword(context)
   if (!/^\d{1,15}$/.test(id)) throw new Refusal('bad_parameter', { reason: "path parameter 'id' is not a number" })
   const without = (before: User) => withoutToken(before, (token) => token.id === Number(id))
-  await orUserNotFound(deps.directory.changeUser(user, ANY_USER, without))
+  await orUserNotFound(deps.directory.changeUser(user, context, without))
   return toEmptyReply(200)
 }

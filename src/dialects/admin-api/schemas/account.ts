@@ -18,7 +18,7 @@ import {
 const SESSION_KEY_NAMES = Object.keys(SESSION_KEYS) as SessionKey[]
 
 const RIGHTS = oneOf(['administrator', 'userAdmin', 'user'])
-export type Rights = Static<typeof RIGHTS>
+export type RightsView = Static<typeof RIGHTS>
 
 export const SESSION = namedObject('Session', {
   name: nullable(text(), 'null: not signed in.'),
@@ -30,9 +30,9 @@ export const SESSION = namedObject('Session', {
   'server?': text('Name and version of the server.'),
   'pageToken?': text('In the reply to a sign-in: the page sends it with its next requests.'),
 })
-export type Session = Static<typeof SESSION>
+export type SessionView = Static<typeof SESSION>
 
-const PASSWORD_RULES = listOf(text(), 'What a new password must satisfy.')
+export const PASSWORD_RULES = listOf(text(), 'What a new password must satisfy.')
 
 export const ACCOUNT = namedObject('Account', {
   name: text(),
@@ -40,19 +40,15 @@ export const ACCOUNT = namedObject('Account', {
   isAdministrator: flag(),
   rights: RIGHTS,
   roles: listOf(text()),
+  hasPassword: flag('Otherwise you sign in with a passkey, or at an identity provider.'),
   mustChangePassword: flag(),
   'mustSetUpFactor?': flag(),
   'expires?': text('From then on the user cannot sign in; absent: never.'),
   totp: object({ isEnabled: flag(), recoveryCodesLeft: integer() }),
+  'database?': text('The name of your own database at the document door, if you may use it.'),
   passwordRules: PASSWORD_RULES,
 })
-export type Account = Static<typeof ACCOUNT>
-
-export const LINK_OWNER = object({
-  name: text(),
-  passwordRules: PASSWORD_RULES,
-  'canLink?': flag('Whether the user can link an account at an identity provider instead.'),
-})
+export type AccountView = Static<typeof ACCOUNT>
 
 const SESSION_MEMBERS = {
   id: text(),
@@ -65,7 +61,7 @@ const SESSION_MEMBERS = {
   isCurrent: flag('Whether the request was sent with it.'),
 }
 export const SESSION_RECORD = namedObject('SessionRecord', SESSION_MEMBERS)
-export type UserSession = Static<typeof SESSION_RECORD>
+export type UserSessionView = Static<typeof SESSION_RECORD>
 
 export const SESSIONS = object({ sessions: listOf(SESSION_RECORD, 'The newest first.') })
 const LISTED_SESSION = namedObject('ListedSession', {
@@ -74,10 +70,10 @@ const LISTED_SESSION = namedObject('ListedSession', {
   client: text('Browser and system, as the user agent names them; that of another program as it is.'),
   ...SESSION_MEMBERS,
 })
-export type ListedSession = Static<typeof LISTED_SESSION>
+export type ListedSessionView = Static<typeof LISTED_SESSION>
 
 export const SESSION_PAGE = object({ sessions: listOf(LISTED_SESSION), 'next?': NEXT })
-export type SessionPage = Static<typeof SESSION_PAGE>
+export type SessionPageView = Static<typeof SESSION_PAGE>
 
 export const MAX_LISTED_SESSIONS = 500
 /** Which sessions are listed or ended. */
@@ -92,15 +88,15 @@ export const SESSION_QUERY = object({
   ...SESSION_FILTER,
   'limit?': count(MAX_LISTED_SESSIONS, `Sessions on the page, at most ${MAX_LISTED_SESSIONS}.`),
 })
-export const SESSION_BATCH = object({
+export const SESSION_BATCH = {
   'ids?': listOf(text(), `Sessions to end, at most ${MAX_LISTED_SESSIONS}.`),
   'all?': flag('Whether all sessions end that the other members select; with none of them, every session.'),
   ...SESSION_FILTER,
-})
-export type SessionFilter = Omit<Static<typeof SESSION_BATCH>, 'ids' | 'all'>
+}
+export type SessionFilterView = Omit<Static<typeof SESSION_QUERY>, 'limit'>
 
 export const ENDED_PAGE = object({ endedSessions: integer('How many.'), 'next?': NEXT })
-export type EndedPage = Static<typeof ENDED_PAGE>
+export type EndedPageView = Static<typeof ENDED_PAGE>
 
 export const ENDED_SESSIONS = object({ endedSessions: integer('How many.') })
 export const RECOVERY_CODES = object({ recoveryCodes: listOf(text(), 'Shown only once.') })
@@ -114,17 +110,7 @@ export const TOKEN_MEMBERS = {
   isActive: flag(),
   'databases?': listOf(text()),
   'services?': listOf(text()),
+  'access?': oneOf(['ro'], 'It can only read its databases, at the document door.'),
 }
 export const TOKEN = namedObject('AccessToken', TOKEN_MEMBERS)
-export type AccessToken = Static<typeof TOKEN>
-
-const EXTERNAL_ACCOUNT = namedObject('ExternalAccount', {
-  id: text('Names it in the path.'),
-  provider: text('The name of the identity provider in the configuration.'),
-  issuer: text(),
-  subject: text('The id of the account at the provider.'),
-  linkedAt: integer('Seconds since the epoch.'),
-  'roles?': listOf(text(), 'Roles that the provider gave at the last sign-in of a browser.'),
-})
-export type ExternalAccount = Static<typeof EXTERNAL_ACCOUNT>
-export const EXTERNAL_ACCOUNTS = object({ accounts: listOf(EXTERNAL_ACCOUNT) })
+export type AccessTokenView = Static<typeof TOKEN>

@@ -3,7 +3,7 @@ import { count, flag, integer, listOf, NEXT, namedObject, object, type Static, t
 
 const HOLDERS = object({ names: listOf(text()), roles: listOf(text()) })
 export const SECURITY = namedObject('Security', { admins: HOLDERS, members: HOLDERS })
-export type Security = Static<typeof SECURITY>
+export type SecurityView = Static<typeof SECURITY>
 
 const DATABASE = namedObject('Database', {
   name: text('`*`: grants on all databases.'),
@@ -12,7 +12,7 @@ const DATABASE = namedObject('Database', {
   isInArangodb: flag('Whether ArangoDB has it.'),
   users: integer('Users with a grant on it, or on one of its collections. At most 10000 are counted.'),
 })
-export type Database = Static<typeof DATABASE>
+export type DatabaseView = Static<typeof DATABASE>
 
 const UPSTREAM = object({
   isSet: flag('Whether the door has a database behind it.'),
@@ -32,6 +32,6 @@ export const DATABASE_PAGE = object({
   arangodb: UPSTREAM,
   'next?': NEXT,
 })
-export type DatabasePage = Static<typeof DATABASE_PAGE>
+export type DatabasePageView = Static<typeof DATABASE_PAGE>
 
 export const SECURITY_CHANGE = object({ security: SECURITY, expected: SECURITY })

@@ -25,7 +25,7 @@ export interface Schema<T = unknown> {
 /** The type of the values that a schema describes. */
 export type Static<S> = S extends Schema<infer T> ? T : never
 
-type Members = Readonly<Record<string, Schema>>
+type SchemaMembers = Readonly<Record<string, Schema>>
 
 /** The values of an object with these members. */
 export type ObjectOf<M> = Flat<
@@ -81,7 +81,7 @@ const OPTIONAL = /\?$/
 export const toName = (member: string): string => member.replace(OPTIONAL, '')
 
 /** An object with exactly these members. */
-export function object<const M extends Members>(members: M, description?: string): Schema<ObjectOf<M>> {
+export function object<const M extends SchemaMembers>(members: M, description?: string): Schema<ObjectOf<M>> {
   const names = Object.keys(members)
   return {
     type: 'object',
@@ -94,5 +94,5 @@ export function object<const M extends Members>(members: M, description?: string
 
 export const named = <T>(title: string, schema: Schema<T>): Schema<T> => ({ title, ...schema })
 
-export const namedObject = <const M extends Members>(title: string, members: M): Schema<ObjectOf<M>> =>
+export const namedObject = <const M extends SchemaMembers>(title: string, members: M): Schema<ObjectOf<M>> =>
   named(title, object(members))

@@ -8,7 +8,7 @@ const SETTING = namedObject('Setting', {
   isDefault: flag(),
   'note?': oneOf(['ignored']),
 })
-export type Setting = Static<typeof SETTING>
+export type SettingView = Static<typeof SETTING>
 
 export const SETTINGS = object({ settings: listOf(SETTING) })
 
@@ -23,7 +23,7 @@ export const SETTING_CHANGE = namedObject('SettingChange', {
   needsRestart: flag(),
   warnings: listOf(text(), 'New warnings about the configuration.'),
 })
-export type SettingChange = Static<typeof SETTING_CHANGE>
+export type SettingChangeView = Static<typeof SETTING_CHANGE>
 
 export const SETTING_PREVIEW = namedObject('SettingPreview', {
   name: text(),
@@ -33,7 +33,7 @@ export const SETTING_PREVIEW = namedObject('SettingPreview', {
   effects: listOf(text(), 'What the change does.'),
   needsRestart: flag(),
 })
-export type SettingPreview = Static<typeof SETTING_PREVIEW>
+export type SettingPreviewView = Static<typeof SETTING_PREVIEW>
 
 const OPTION = namedObject('Option', {
   name: text(),
@@ -57,13 +57,13 @@ const OPTION = namedObject('Option', {
   'running?': text('The value in use, where the configured one waits for a restart.'),
   'fixed?': text('Why it cannot be changed at run time, as a clause after "because"; absent: it can.'),
 })
-export type ServerOption = Static<typeof OPTION>
+export type ServerOptionView = Static<typeof OPTION>
 
 export const OPTION_LIST = object({
   sections: listOf(object({ name: text(), help: text() })),
   options: listOf(OPTION),
 })
-export type OptionList = Static<typeof OPTION_LIST>
+export type OptionListView = Static<typeof OPTION_LIST>
 
 const KEY = object({
   hashPrefix: text('The beginning of the SHA-256 of the secret; of the audit key, of its public half.'),
@@ -81,9 +81,9 @@ const RING = namedObject('KeyRing', {
   problem: nullable(text(), 'Why the last reload failed; the previous secrets are in use then.'),
   keys: listOf(KEY, 'The secret that signs comes first.'),
 })
-export type KeyRing = Static<typeof RING>
+export type KeyRingView = Static<typeof RING>
 
 export const SECRET_LIST = object({ rings: listOf(RING) })
-export type SecretList = Static<typeof SECRET_LIST>
+export type SecretListView = Static<typeof SECRET_LIST>
 
 export const RELOADED = object({ reloaded: listOf(object({ option: text(), problem: nullable(text()) })) })

@@ -1,4 +1,5 @@
 // What the API shows of the server: health, totals, nodes and the audit trail.
+import { HEALTH_STATES } from '../../../observe/health-states.ts'
 import {
   flag,
   integer,
@@ -17,7 +18,7 @@ import {
 
 const PART = object({
   name: text(),
-  state: oneOf(['ok', 'warning', 'failed'], 'warning: the server is ready, but something needs attention.'),
+  state: oneOf(HEALTH_STATES, 'warning: the server is ready, but something needs attention.'),
   isWorking: flag('Whether its state is not failed.'),
   problem: nullable(text()),
 })
@@ -33,16 +34,25 @@ const CHECKED = {
   isReady: flag('Whether all parts work, as /_cardea/ready.'),
   parts: listOf(
     PART,
-    'What Cardea works with: the store, keys, upstream servers, providers, certificates, workers, other nodes.',
+    'What Cardea works with: the store, keys, upstream servers, token issuers, certificates, its processes, other nodes.',
   ),
   upstreams: listOf(UPSTREAM, 'Empty where no upstream is configured.'),
 }
+
+const PROCESS = namedObject('ServingProcess', {
+  place: integer('From 1. No other process of the node has the same.'),
+  pid: integer(),
+  startedAt: integer('Seconds since the epoch.'),
+  memoryBytes: integer('Resident memory.'),
+  lagMs: number('The age of its knowledge of changes that others made.'),
+})
 
 export const HEALTH = namedObject('ServerHealth', {
   ...CHECKED,
   product: text(),
   version: text(),
-  pid: integer(),
+  pid: integer('The process to send signals to.'),
+  processes: listOf(PROCESS, 'Those that serve requests: one, or several that one other supervises.'),
   store: text(),
   stalenessMs: number('The age of its knowledge of changes that other nodes made.'),
   node: text(),
@@ -51,7 +61,7 @@ export const HEALTH = namedObject('ServerHealth', {
   needRestart: listOf(text(), 'Changed options that take effect at the next start.'),
   warnings: listOf(text(), 'Warnings about the configuration.'),
 })
-export type Health = Static<typeof HEALTH>
+export type HealthView = Static<typeof HEALTH>
 
 export const RELOAD_RESULT = namedObject('ReloadResult', {
   applied: flag('false: the configuration has problems, and the previous one is kept.'),
@@ -60,10 +70,10 @@ export const RELOAD_RESULT = namedObject('ReloadResult', {
   needRestart: listOf(text()),
   secrets: listOf(text(), 'The options whose files had other secrets than before, each with their number.'),
 })
-export type ReloadResult = Static<typeof RELOAD_RESULT>
+export type ReloadResultView = Static<typeof RELOAD_RESULT>
 
 const LINE = named('Line', listOf(nullable(number()), 'One value for each step; null: no node has written any.'))
-export type Line = Static<typeof LINE>
+export type LineView = Static<typeof LINE>
 
 const LINES = mapOf(LINE, 'By name of the door or of the credential handler.')
 const PERCENTILES = namedObject('Percentiles', { p50: LINE, p95: LINE })
@@ -92,17 +102,17 @@ const SUMS = namedObject('Sums', {
 })
 
 const CERTIFICATE = object({ listener: text(), expiresAt: integer() })
-export type Certificate = Static<typeof CERTIFICATE>
+export type CertificateView = Static<typeof CERTIFICATE>
 
 const SECRET_AGE = object({ option: text(), ageSeconds: number('Since the newest file was changed.') })
-export type SecretAge = Static<typeof SECRET_AGE>
+export type SecretAgeView = Static<typeof SECRET_AGE>
 
 const RECORDED = namedObject('RecordedCommand', {
   at: integer('Seconds since the epoch.'),
   records: integer('How many records it has read.'),
   'findings?': integer('Of a verification; 0: nothing was changed.'),
 })
-export type RecordedCommand = Static<typeof RECORDED>
+export type RecordedCommandView = Static<typeof RECORDED>
 
 const OVERVIEW_HEALTH = namedObject('OverviewHealth', {
   node: text(),
@@ -116,7 +126,7 @@ const OVERVIEW_HEALTH = namedObject('OverviewHealth', {
   warnings: listOf(text()),
   needRestart: listOf(text()),
 })
-export type OverviewHealth = Static<typeof OVERVIEW_HEALTH>
+export type OverviewHealthView = Static<typeof OVERVIEW_HEALTH>
 
 export const RANGE = oneOf(['1h', '24h', '7d', '30d'], 'The time range; by default 1h.')
 
@@ -132,7 +142,7 @@ export const OVERVIEW = namedObject('ServerOverview', {
   refusedUnknownNames: integer('Names that no account has and that are locked for at least one client.'),
   health: OVERVIEW_HEALTH,
 })
-export type Overview = Static<typeof OVERVIEW>
+export type OverviewView = Static<typeof OVERVIEW>
 
 const SERVER_ERROR = namedObject('ServerError', {
   time: integer('Milliseconds since the epoch.'),
@@ -144,7 +154,7 @@ const SERVER_ERROR = namedObject('ServerError', {
   'error?': text('Code of the error. Absent if the upstream sent the response.'),
   'reason?': text('The error in words.'),
 })
-export type ServerError = Static<typeof SERVER_ERROR>
+export type ServerErrorView = Static<typeof SERVER_ERROR>
 
 export const SERVER_ERRORS = object({
   node: text(),
@@ -153,7 +163,7 @@ export const SERVER_ERRORS = object({
 
 const NODE = namedObject('Node', {
   name: text('`node.name`.'),
-  instance: text('Identifies one start of the process.'),
+  instance: text('Identifies one start of the server.'),
   version: text(),
   startedAt: integer('Seconds since the epoch.'),
   seenAt: integer('When it last wrote its state; seconds since the epoch.'),
@@ -163,8 +173,9 @@ const NODE = namedObject('Node', {
   isLost: flag('Not seen for more than a minute: it does not run, or cannot reach the store. It is listed for a day.'),
   isThisNode: flag('Whether it is the node that sent the response.'),
   problems: listOf(text()),
+  processes: listOf(PROCESS, 'Those that serve requests; empty for a node of an earlier version.'),
 })
-export type ServerNode = Static<typeof NODE>
+export type ServerNodeView = Static<typeof NODE>
 
 export const NODES = object({ now: integer(), nodes: listOf(NODE) })
 
@@ -190,18 +201,18 @@ const RECORD_MEMBERS = object({
   hash: text('SHA-256 of this record.'),
 })
 /** The other fields depend on the kind of event. */
-export type AuditRecord = Static<typeof RECORD_MEMBERS> & { readonly [field: string]: unknown }
+export type AuditRecordView = Static<typeof RECORD_MEMBERS> & { readonly [field: string]: unknown }
 
-const RECORD: Schema<AuditRecord> = { title: 'AuditRecord', ...RECORD_MEMBERS, additionalProperties: true }
+const RECORD: Schema<AuditRecordView> = { title: 'AuditRecord', ...RECORD_MEMBERS, additionalProperties: true }
 
 export const AUDIT_LIST = object({ records: listOf(RECORD), 'next?': text('The value of `after` for the next page.') })
-export type AuditList = Static<typeof AUDIT_LIST>
+export type AuditListView = Static<typeof AUDIT_LIST>
 
 export const VERIFICATION = namedObject('Verification', {
   records: integer('How many records were read.'),
   findings: listOf(object({ node: text(), kind: text(), message: text() }), 'Empty: nothing was changed.'),
 })
-export type Verification = Static<typeof VERIFICATION>
+export type VerificationView = Static<typeof VERIFICATION>
 
 const EVENT_KIND = object({
   event: text(),
@@ -211,6 +222,6 @@ const EVENT_KIND = object({
   story: text('A sentence; `{field}` means the value of that field.'),
   fields: listOf(object({ name: text(), type: oneOf(['text', 'number', 'list']), help: text() })),
 })
-export type AuditEventKind = Static<typeof EVENT_KIND>
+export type AuditEventKindView = Static<typeof EVENT_KIND>
 
 export const AUDIT_EVENTS = object({ events: listOf(EVENT_KIND) })

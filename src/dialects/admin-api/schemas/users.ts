@@ -17,10 +17,17 @@ import {
 } from './schema.ts'
 
 export const LEVEL = oneOf(GRANT_LEVELS)
-export type GrantLevel = Static<typeof LEVEL>
+export type GrantLevelView = Static<typeof LEVEL>
+
+export const NEW_GRANT = namedObject('NewGrant', {
+  database: text('`*`: all.'),
+  level: nullable(LEVEL, 'null removes the grant.'),
+  'collection?': text('`*`: all.'),
+})
+export type NewGrantView = Static<typeof NEW_GRANT>
 
 const GRANT = namedObject('Grant', { 'level?': LEVEL, 'collections?': mapOf(LEVEL, 'By name of the collection.') })
-export type Grant = Static<typeof GRANT>
+export type GrantView = Static<typeof GRANT>
 
 /** Schemas by the type of a field. */
 export type Forms = Readonly<Record<string, (help?: string) => Schema>>
@@ -41,6 +48,7 @@ export const toMembers = (column: 'shown' | 'given', forms: Forms): Readonly<Rec
   )
 
 const SHOWN = {
+  address: text,
   flag,
   grants: (help?: string) => mapOf(GRANT, help),
   name: text,
@@ -61,7 +69,7 @@ type ShownMembers = {
 export const USER_MEMBERS = toMembers('shown', SHOWN) as ShownMembers
 
 export const USER = namedObject('User', USER_MEMBERS)
-export type User = Static<typeof USER>
+export type UserView = Static<typeof USER>
 
 export const LOCKOUT = nullable(
   namedObject('Lockout', {
@@ -71,23 +79,24 @@ export const LOCKOUT = nullable(
   }),
   'null: no client is locked out.',
 )
-export type Lockout = NonNullable<Static<typeof LOCKOUT>>
+export type LockoutView = NonNullable<Static<typeof LOCKOUT>>
 
-const LAST_SIGN_IN = nullable(
+export const LAST_SIGN_IN = nullable(
   namedObject('LastSignIn', { at: text('ISO 8601.'), peer: text('The address of the client.') }),
   'The last sign-in with the password, exact to the minute; null: none is known.',
 )
-export type SignIn = NonNullable<Static<typeof LAST_SIGN_IN>>
+export type LastSignInView = NonNullable<Static<typeof LAST_SIGN_IN>>
 
 const LISTED_MEMBERS = {
   ...USER_MEMBERS,
   totp: flag('Whether the user needs a one-time code.'),
+  'hasPasskeys?': flag('Whether the user has passkeys: where a role needs a second factor, they are one.'),
   canEdit: flag('Whether the caller may change the user.'),
   isLocked: flag('Whether at least one client is locked out after too many failures, as far as this node knows.'),
   lastSignIn: LAST_SIGN_IN,
 }
 const LISTED_USER = namedObject('ListedUser', LISTED_MEMBERS)
-export type ListedUser = Static<typeof LISTED_USER>
+export type ListedUserView = Static<typeof LISTED_USER>
 
 export const MAX_PAGE = 1000
 
@@ -96,14 +105,14 @@ export const PAGE_QUERY = {
   'limit?': count(MAX_PAGE, 'Users on the page, at most 1000.'),
 }
 const PAGE = object(PAGE_QUERY)
-export type PageQuery = Static<typeof PAGE>
+export type PageQueryView = Static<typeof PAGE>
 
 export const USER_PAGE = object({
   users: listOf(LISTED_USER),
   'next?': NEXT,
   'total?': integer('How many there are in all. Absent after the first page, and where they are too many to count.'),
 })
-export type UserPage = Static<typeof USER_PAGE>
+export type UserPageView = Static<typeof USER_PAGE>
 
 const SESSIONS = integer('Live sessions. The store keeps at most 1000 of a name.')
 
@@ -113,12 +122,12 @@ export const DETAIL_MEMBERS = {
   lockout: LOCKOUT,
 }
 export const USER_DETAILS = namedObject('UserDetails', DETAIL_MEMBERS)
-export type UserDetails = Static<typeof USER_DETAILS>
+export type UserDetailsView = Static<typeof USER_DETAILS>
 
 export const BATCH_REPORT = object({
   outcomes: listOf(object({ name: text(), ok: flag(), 'reason?': text('Why it was not changed.') })),
 })
-export type BatchReport = Static<typeof BATCH_REPORT>
+export type BatchReportView = Static<typeof BATCH_REPORT>
 
 const RULE = namedObject('AccessRule', {
   what: text(),
@@ -130,7 +139,7 @@ export const ACCESS_REPORT = object({
   signIn: RULE,
   doors: listOf(object({ door: text(), rules: listOf(RULE) }), 'Empty if the user cannot sign in.'),
 })
-export type AccessReport = Static<typeof ACCESS_REPORT>
+export type AccessReportView = Static<typeof ACCESS_REPORT>
 
 export const ROLE_QUERY = object({
   'search?': text('The beginning of a role. Case does not matter.'),
@@ -140,12 +149,12 @@ export const ROLE_QUERY = object({
 const ROLE = namedObject('Role', {
   name: text('As its first member has it: roles that differ only in case are one row.'),
   members: integer(
-    'At most 10000 are counted. Of 2000 external accounts, roles that the provider no longer gives are left out.',
+    'At most 10000 are counted. Of 2000 external accounts, roles that their issuer no longer gives are left out.',
   ),
 })
-export type Role = Static<typeof ROLE>
+export type RoleView = Static<typeof ROLE>
 export const ROLE_PAGE = object({ roles: listOf(ROLE), 'next?': NEXT })
-export type RolePage = Static<typeof ROLE_PAGE>
+export type RolePageView = Static<typeof ROLE_PAGE>
 
 const GRANT_COUNT = namedObject('GrantCount', {
   database: text('`*`: all databases.'),
@@ -162,7 +171,7 @@ export const ROLE_DETAILS = namedObject('RoleDetails', {
   examined: integer('Members whose grants were counted: the first 500.'),
   isComplete: flag('Whether these are all members.'),
 })
-export type RoleDetails = Static<typeof ROLE_DETAILS>
+export type RoleDetailsView = Static<typeof ROLE_DETAILS>
 
 const UNPROTECTED = namedObject('UnprotectedAccount', {
   name: text(),
@@ -170,34 +179,29 @@ const UNPROTECTED = namedObject('UnprotectedAccount', {
   roles: listOf(text(), 'Its roles that need a second factor.'),
   lastSignIn: LAST_SIGN_IN,
 })
-export type UnprotectedAccount = Static<typeof UNPROTECTED>
+export type UnprotectedAccountView = Static<typeof UNPROTECTED>
 export const FACTOR_POLICY = object({
   roles: listOf(text(), 'Roles whose members need a second factor: admin.second-factor-roles.'),
   missing: listOf(UNPROTECTED, 'Accounts that need a second factor and have none; of each role the first 200.'),
   isComplete: flag('Whether these are all.'),
 })
-export type FactorPolicy = Static<typeof FACTOR_POLICY>
-
-export const PASSWORD_LINK = object({
-  url: text('Begins with console.public-url; without it, a path.'),
-  expiresAt: integer('Seconds since the epoch.'),
-})
-export type PasswordLink = Static<typeof PASSWORD_LINK>
+export type FactorPolicyView = Static<typeof FACTOR_POLICY>
 
 export const ADMINISTRATOR_MEMBERS = {
   name: text(),
   password: nullable(text(), 'The scheme of the stored password, in words; null: it cannot be read.'),
   totp: flag('Whether the administrator needs a one-time code.'),
+  'hasPasskeys?': flag('Whether the administrator has passkeys.'),
 }
 export const ADMINISTRATOR = namedObject('Administrator', ADMINISTRATOR_MEMBERS)
-export type Administrator = Static<typeof ADMINISTRATOR>
+export type AdministratorView = Static<typeof ADMINISTRATOR>
 
 export const LISTED_ADMINISTRATOR = namedObject('ListedAdministrator', {
   ...ADMINISTRATOR_MEMBERS,
   sessions: SESSIONS,
   lastSignIn: LAST_SIGN_IN,
 })
-export type ListedAdministrator = Static<typeof LISTED_ADMINISTRATOR>
+export type ListedAdministratorView = Static<typeof LISTED_ADMINISTRATOR>
 
 /** What users can be filtered by; empty: all. */
 export const USER_STATUSES = ['locked', 'disabled', 'expired', 'idle', 'second-factor', 'no-second-factor', ''] as const

@@ -3,29 +3,30 @@ import { readJson } from '../../../base/json.ts'
 import { countVerified } from '../../../kernel/audit.ts'
 import { toShownRecord } from '../../../observe/audit/audit-record.ts'
 import type { AuditCursor, AuditRange } from '../../../observe/audit/audit-store.ts'
-import { type EventRow, SECURITY_EVENTS } from '../../../observe/security-event-table.ts'
+import type { EventRow, EventTable } from '../../../observe/security-event-table.ts'
 import { operation, requireOwner } from '../operation.ts'
 import { count, flag, integer, object, oneOf, type Static, text } from '../schemas/schema.ts'
 import { AUDIT_EVENTS, AUDIT_LIST, OUTCOME, VERIFICATION } from '../schemas/system.ts'
 
 const MAX_RECORDS = 1000
 
-const AUDIT_QUERY = object({
-  'user?': text('Only records in which this name is the actor or the subject.'),
-  'event?': oneOf(Object.keys(SECURITY_EVENTS), 'Only this kind of event.'),
-  'outcome?': OUTCOME,
-  'since?': text('Not before this time: ISO 8601, or milliseconds since the epoch.'),
-  'until?': text('Before this time.'),
-  'order?': oneOf(['newest', 'oldest'], 'Which records come first; by default the newest.'),
-  'after?': text('The value of `next` in the previous page.'),
-  'limit?': count(MAX_RECORDS, '1 to 1000, which is the default.'),
-})
-type AuditQuery = Static<typeof AUDIT_QUERY>
+const auditQuery = (rows: EventTable) =>
+  object({
+    'user?': text('Only records in which this name is the actor or the subject.'),
+    'event?': oneOf(Object.keys(rows), 'Only this kind of event.'),
+    'outcome?': OUTCOME,
+    'since?': text('Not before this time: ISO 8601, or milliseconds since the epoch.'),
+    'until?': text('Before this time.'),
+    'order?': oneOf(['newest', 'oldest'], 'Which records come first; by default the newest.'),
+    'after?': text('The value of `next` in the previous page.'),
+    'limit?': count(MAX_RECORDS, '1 to 1000, which is the default.'),
+  })
+type AuditQuery = Static<ReturnType<typeof auditQuery>>
 
-export const AUDIT_OPERATIONS = {
+export const auditOperations = (rows: EventTable) => ({
   'audit.list': operation('GET /audit', 'administrator', {
     summary: 'List audit records',
-    query: AUDIT_QUERY,
+    query: auditQuery(rows),
     reply: AUDIT_LIST,
     async run({ audit }, { query }) {
       const range = toRange(query)
@@ -41,11 +42,11 @@ export const AUDIT_OPERATIONS = {
       pseudonym: text('What the records show in place of the name.'),
       records: integer('How many records were changed.'),
     }),
-    async run({ directory, audit }, { body }) {
+    async run({ directory, audit }, { body, caller }) {
       const { name } = body
       if (directory.isAdministrator(name) || (await directory.findUser(name)))
         throw new Refusal('conflict', { reason: 'An account has this name. Remove it first.' })
-      return audit.erase(name)
+      return audit.erase(name, caller)
     },
   }),
   'audit.verify': operation('POST /audit/verification', 'administrator', {
@@ -64,8 +65,8 @@ export const AUDIT_OPERATIONS = {
       'findings?': integer('For `audit.verified`: how many findings; absent: none.'),
     }),
     reply: object({ recorded: flag() }),
-    run({ events }, { body: { event, records, findings = 0 }, caller }) {
-      requireOwner(caller)
+    run({ events }, { body: { event, records, findings = 0 }, requester }) {
+      requireOwner(requester)
       if (event === 'store.saved') events.record(event, { records })
       else events.record(event, { records, findings })
       return { recorded: true }
@@ -75,7 +76,7 @@ export const AUDIT_OPERATIONS = {
     summary: 'List the kinds of audit events',
     reply: AUDIT_EVENTS,
     run: () => ({
-      events: Object.entries<EventRow>(SECURITY_EVENTS).map(([event, { level, outcome, sentence, story, fields }]) => ({
+      events: Object.entries<EventRow>(rows).map(([event, { level, outcome, sentence, story, fields }]) => ({
         event,
         level,
         outcome,
@@ -85,7 +86,7 @@ export const AUDIT_OPERATIONS = {
       })),
     }),
   }),
-}
+})
 
 const toRange = ({ since, until, after, order = 'newest', limit = MAX_RECORDS, ...query }: AuditQuery): AuditRange => ({
   ...query,

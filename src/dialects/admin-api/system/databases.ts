@@ -2,17 +2,18 @@
 import { compareBytes } from '../../../base/encoding.ts'
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import { isJsonObject } from '../../../base/json.ts'
+import { requireChange } from '../../../directory/caller.ts'
 import { ADMIN_ROLE } from '../../../directory/identity.ts'
 import { type Call, nameOf, type OperationDeps, operation, requireServer } from '../operation.ts'
 import type { UpstreamDatabase } from '../ports.ts'
 import {
   DATABASE_PAGE,
   DATABASE_QUERY,
-  type Database,
-  type DatabasePage,
+  type DatabasePageView,
+  type DatabaseView,
   SECURITY,
   SECURITY_CHANGE,
-  type Security,
+  type SecurityView,
 } from '../schemas/databases.ts'
 
 const DEFAULT_LIMIT = 50
@@ -71,6 +72,7 @@ export const DATABASE_OPERATIONS = {
       const security = readSecurity(200, call.body.security)
       // other members are those of applications
       const sent = { ...(isJsonObject(body) ? body : {}), ...security }
+      await requireChange(call.caller, deps.events)
       const written = await ask(path, sent)
       if (written.status !== 200) throw toRefused('CouchDB', written.status)
       deps.events.record('database.access', { database: nameOf(call) })
@@ -86,9 +88,9 @@ type Ask = (path: string, body?: object) => Promise<UpstreamReply>
  * Asks the database behind a door as the administrator who asks. The owner of the process and superuser tokens have no
  * name. `undefined`: no database is there.
  */
-function findAsk(deps: OperationDeps, { caller }: Call, door: 'document' | 'multi-model'): Ask | undefined {
+function findAsk(deps: OperationDeps, { requester }: Call, door: 'document' | 'multi-model'): Ask | undefined {
   const upstream = requireServer(deps).findUpstream(door)
-  const identity = { name: caller?.name ?? 'cardea', roles: [ADMIN_ROLE], isAdmin: true, grants: new Map() }
+  const identity = { name: requester?.name ?? 'cardea', roles: [ADMIN_ROLE], isAdmin: true, grants: new Map() }
   return upstream && ((path, body) => upstream.askAs(identity, { path, body, maxBytes: MAX_BYTES }))
 }
 
@@ -100,7 +102,7 @@ interface NameRange {
 
 interface Listed {
   readonly names: readonly string[]
-  readonly state: DatabasePage['couchdb']
+  readonly state: DatabasePageView['couchdb']
 }
 
 /** A database that cannot be reached leaves the other rows as they are. */
@@ -162,7 +164,7 @@ const toSecurityPath = (name: string): string => `/${encodeURIComponent(name)}/_
 const CONCURRENCY = 8
 
 async function readSecurities(ask: Ask, names: readonly string[]) {
-  const found = new Map<string, Pick<Database, 'security' | 'securityProblem'>>()
+  const found = new Map<string, Pick<DatabaseView, 'security' | 'securityProblem'>>()
   const waiting = names.values()
   const work = async () => {
     // all of them take the next name
@@ -180,20 +182,20 @@ async function readSecurities(ask: Ask, names: readonly string[]) {
   return found
 }
 
-const namesRole = (security: Security | undefined, role: string): boolean =>
+const namesRole = (security: SecurityView | undefined, role: string): boolean =>
   security !== undefined && (security.admins.roles.includes(role) || security.members.roles.includes(role))
 
 const UNREADABLE = { reason: 'The `_security` of the database in CouchDB is not made of lists of names and roles.' }
 
 /** With lists where CouchDB leaves them out, so that two values can be compared. */
-function readSecurity(status: number, body: unknown): Security {
+function readSecurity(status: number, body: unknown): SecurityView {
   if (status !== 200) throw toRefused('CouchDB', status)
   if (!isJsonObject(body)) throw new Refusal('upstream_failed', UNREADABLE)
   return { admins: readHolders(body['admins']), members: readHolders(body['members']) }
 }
 
 /** What is there but not understood is refused: shown as empty, it would be overwritten. */
-function readHolders(value: unknown = {}): Security['admins'] {
+function readHolders(value: unknown = {}): SecurityView['admins'] {
   if (!isJsonObject(value)) throw new Refusal('upstream_failed', UNREADABLE)
   return { names: readTexts(value['names']), roles: readTexts(value['roles']) }
 }

@@ -1,20 +1,27 @@
 // Server-sent events for the console: what happens at this node, for each client that follows it.
 import { type Clock, MONOTONIC_CLOCK, nowSeconds } from '../../../base/clock.ts'
 import { Refusal } from '../../../base/errors.ts'
+import { API_PREFIX } from '../../../base/own-paths.ts'
+import type { Siblings, Topic } from '../../../base/siblings.ts'
 import { createWakeableSleep } from '../../../base/sleep.ts'
-import type { ConfirmCredential, Feed, Route } from '../../../http/request-context.ts'
+import type { Feed, Route } from '../../../http/request-context.ts'
 import { type AuditRecord, toShownRecord } from '../../../observe/audit/audit-record.ts'
 import { type Counts, subtractCounts } from '../../../observe/record-totals.ts'
 import { toPercentileMs } from '../../../observe/total-series.ts'
-import { API_PREFIX } from '../../own-paths.ts'
 import type { OperationDeps } from '../operation.ts'
 import { requireRight } from '../rights.ts'
 import { toSums } from './overview.ts'
 
+/** A client of another process follows, for some seconds more. */
+const FOLLOW: Topic<undefined> = { name: 'live.follow' }
+/** What this process has recorded, for those that follow. */
+const RECORDS: Topic<readonly AuditRecord[]> = { name: 'live.records' }
+
 export interface LiveEventsDeps {
   readonly clock: Clock
+  readonly siblings: Siblings
   /** What this node has counted since its start. */
-  readCounts(): Counts
+  readCounts(): Promise<Counts>
   countLocked(): number
   countFailingUpstreams(): Promise<number>
   /** Both return a function that removes the listener. */
@@ -38,24 +45,29 @@ const MAX_STREAMS = 50
 
 export function createLiveEvents(deps: LiveEventsDeps) {
   const streams = new Set<EventStream>()
-  let stop: (() => void) | undefined
+  let sending: ReturnType<typeof startSending> | undefined
   const sendAll = (event: string, value: unknown) => {
     for (const stream of streams) stream.send(event, value)
   }
+  const forwarding = createForwarding(deps)
+  deps.siblings.answer(FOLLOW, forwarding.prolong)
+  deps.siblings.answer(RECORDS, (records) => {
+    for (const record of records) sendAll('audit', toShownRecord(record))
+  })
   const confirmAll = () => {
     for (const stream of streams) void stream.confirm()
   }
   const remove = (stream: EventStream) => {
     streams.delete(stream)
     if (streams.size > 0) return
-    stop?.()
-    stop = undefined
+    sending?.stop()
+    sending = undefined
   }
   return {
     /** Throws `overloaded` if too many clients follow. */
     open(follower: EventFollower): Feed {
       if (streams.size >= MAX_STREAMS) throw new Refusal('overloaded')
-      stop ??= startSending(deps, sendAll, confirmAll)
+      sending ??= startSending(deps, sendAll, confirmAll)
       const stream = createEventStream(follower)
       streams.add(stream)
       follower.onGone(() => {
@@ -63,23 +75,22 @@ export function createLiveEvents(deps: LiveEventsDeps) {
         remove(stream)
       })
       void countProblems(deps).then((counts) => stream.send('counts', counts))
-      return stream.read()
+      return stream.read(sending.begun)
     },
     close() {
+      forwarding.stop()
       for (const stream of streams) stream.end()
     },
   }
 }
 
-/** Sends figures and audit records until the returned function is called. */
-function startSending(
-  deps: LiveEventsDeps,
-  sendAll: (event: string, value: unknown) => void,
-  confirmAll: () => void,
-): () => void {
+/** Sends figures and audit records until it is stopped. */
+function startSending(deps: LiveEventsDeps, sendAll: (event: string, value: unknown) => void, confirmAll: () => void) {
   const takeOverview = createOverview(deps)
+  const follow = () => deps.siblings.askAll(FOLLOW, undefined)
   const tick = () => {
-    sendAll('overview', takeOverview())
+    void follow()
+    void takeOverview().then((overview) => sendAll('overview', overview))
     void countProblems(deps).then((counts) => sendAll('counts', counts))
     confirmAll()
   }
@@ -89,8 +100,42 @@ function startSending(
     deps.onRevoked(confirmAll),
     () => clearInterval(timer),
   ]
-  return () => {
-    for (const each of stops) each()
+  return {
+    /** Resolves when the other processes send their records. */
+    begun: follow(),
+    stop(): void {
+      for (const each of stops) each()
+    },
+  }
+}
+
+/** A process that follows asks again with each overview. */
+const MISSED_OVERVIEWS = 3
+
+/** Sends the records of this process to the others, while one of them follows. */
+function createForwarding({ siblings, onRecord, everyMs = EVERY_MS }: LiveEventsDeps) {
+  let waiting: AuditRecord[] = []
+  let remove: (() => void) | undefined
+  let timer: NodeJS.Timeout | undefined
+  const send = () => {
+    void siblings.askAll(RECORDS, waiting)
+    waiting = []
+  }
+  const stop = () => {
+    clearTimeout(timer)
+    remove?.()
+    remove = undefined
+  }
+  return {
+    prolong(): void {
+      clearTimeout(timer)
+      timer = setTimeout(stop, MISSED_OVERVIEWS * everyMs).unref()
+      remove ??= onRecord((record) => {
+        // those of one batch together
+        if (waiting.push(record) === 1) queueMicrotask(send)
+      })
+    },
+    stop,
   }
 }
 
@@ -101,13 +146,14 @@ const countProblems = async ({ countLocked, countFailingUpstreams }: LiveEventsD
 
 /** The function it returns tells what happened since its last call. */
 function createOverview({ readCounts, clock }: LiveEventsDeps) {
-  const read = () => ({ counts: readCounts(), atMs: MONOTONIC_CLOCK.nowMs() })
-  let last = read()
-  return () => {
-    const now = read()
+  const read = async () => ({ counts: await readCounts(), atMs: MONOTONIC_CLOCK.nowMs() })
+  let latest = read()
+  return async () => {
+    const earlier = latest
+    latest = read()
+    const [last, now] = await Promise.all([earlier, latest])
     const since = subtractCounts(now.counts, last.counts)
     const seconds = Math.max((now.atMs - last.atMs) / 1000, 1)
-    last = now
     return {
       at: nowSeconds(clock),
       seconds,
@@ -151,7 +197,8 @@ function createEventStream(follower: EventFollower) {
     },
     confirm: () => follower.confirm().catch(end),
     /** Yields a piece only when the client has read the one before, so that events wait in the bounded list. */
-    async *read(): AsyncGenerator<string> {
+    async *read(begun: Promise<unknown>): AsyncGenerator<string> {
+      await begun
       yield ': open\n\n'
       while (!isEnded) {
         sleep.beginWork()
@@ -169,18 +216,16 @@ function createEventStream(follower: EventFollower) {
 
 export interface EventsDeps extends Pick<OperationDeps, 'userAdminRole'> {
   readonly live: LiveEvents
-  /** Rejects if the credential of the request is no longer accepted. Left out where it cannot be revoked. */
-  readonly confirmCredential?: ConfirmCredential
 }
 
 /** A stream of server-sent events, for administrators. It ends with the session or the rights of the client. */
-export const eventsRoute = ({ live, userAdminRole, confirmCredential }: EventsDeps): Route => ({
+export const eventsRoute = ({ live, userAdminRole }: EventsDeps): Route => ({
   path: `${API_PREFIX}/events`,
   methods: {
     GET: (context) => {
       requireRight(context, { allowed: 'administrator' }, userAdminRole())
       const body = live.open({
-        confirm: async () => confirmCredential?.(context),
+        confirm: () => context.confirm(),
         onGone: (listener) => context.onGone(listener),
       })
       // a proxy that gathers the response would keep the events back

@@ -2,7 +2,7 @@
 import { Refusal } from '../../../base/errors.ts'
 import { type Call, type OperationDeps, operation } from '../operation.ts'
 import { flag, nullable, object, text } from '../schemas/schema.ts'
-import { OPTION_LIST, SETTING_CHANGE, SETTING_PREVIEW, SETTINGS, type ServerOption } from '../schemas/settings.ts'
+import { OPTION_LIST, SETTING_CHANGE, SETTING_PREVIEW, SETTINGS, type ServerOptionView } from '../schemas/settings.ts'
 
 export const SETTING_OPERATIONS = {
   'setting.list': operation('GET /settings', 'administrator', {
@@ -21,7 +21,7 @@ export const SETTING_OPERATIONS = {
     async run({ settings }, call) {
       const { section, key } = readOption(call)
       const { value, expected, now: isImmediate = false } = call.body
-      return settings.set({ section, key, text: value }, { isImmediate, expected, repeat: call.caller?.repeat })
+      return settings.set({ section, key, text: value }, call.caller, { isImmediate, expected })
     },
   }),
   'setting.unset': operation('DELETE /settings/{section}/{key}', 'administrator', {
@@ -29,7 +29,7 @@ export const SETTING_OPERATIONS = {
     reply: SETTING_CHANGE,
     async run({ settings }, call) {
       const { section, key } = readOption(call)
-      return settings.unset(section, key, call.caller?.repeat)
+      return settings.unset(section, key, call.caller)
     },
   }),
   'setting.preview': operation('POST /settings/{section}/{key}/preview', 'administrator', {
@@ -38,7 +38,7 @@ export const SETTING_OPERATIONS = {
     reply: SETTING_PREVIEW,
     run({ settings }, call) {
       const { section, key } = readOption(call)
-      return settings.preview({ section, key, text: call.body.value ?? undefined }, call.caller?.repeat)
+      return settings.preview({ section, key, text: call.body.value ?? undefined }, call.caller)
     },
   }),
   'option.list': operation('GET /options', 'administrator', {
@@ -76,5 +76,5 @@ async function listAuthors(audit: OperationDeps['audit']): Promise<ReadonlyMap<s
 }
 
 /** Only a value that was set at run time has an author. */
-const withAuthor = (option: ServerOption, author: string | undefined): ServerOption =>
+const withAuthor = (option: ServerOptionView, author: string | undefined): ServerOptionView =>
   option.changedAt === undefined || author === undefined ? option : { ...option, changedBy: author }

@@ -7,7 +7,14 @@ import { RANGES, startOf, sumOf, toSteps, toTotalSeries } from '../../../observe
 import { type OperationDeps, operation, requireServer } from '../operation.ts'
 import type { RunningServer } from '../ports.ts'
 import { object } from '../schemas/schema.ts'
-import { NODES, OVERVIEW, RANGE, type RecordedCommand, SERVER_ERRORS, type ServerError } from '../schemas/system.ts'
+import {
+  NODES,
+  OVERVIEW,
+  RANGE,
+  type RecordedCommandView,
+  SERVER_ERRORS,
+  type ServerErrorView,
+} from '../schemas/system.ts'
 
 export const OVERVIEW_OPERATIONS = {
   overview: operation('GET /overview', 'administrator', {
@@ -76,7 +83,7 @@ async function showHealth({ monitor, health }: RunningServer, now: number) {
 }
 
 async function findCommands({ audit }: OperationDeps) {
-  const find = async (event: EventKind): Promise<RecordedCommand | null> => {
+  const find = async (event: EventKind): Promise<RecordedCommandView | null> => {
     const [record] = await audit.list({ event, order: 'newest', limit: 1 }).catch(listNone)
     if (!record) return null
     const { records, findings } = record.fields
@@ -108,13 +115,13 @@ export const NODE_OPERATIONS = {
     reply: SERVER_ERRORS,
     async run(deps) {
       const { monitor, health } = requireServer(deps)
-      const errors = monitor.listServerErrors().map((error) => ({ ...error, ...toReason(error) }))
+      const errors = (await monitor.listServerErrors()).map((error) => ({ ...error, ...toReason(error) }))
       return { node: (await health()).node, errors }
     },
   }),
 }
 
-function toReason({ error }: Pick<ServerError, 'error'>): Pick<ServerError, 'reason'> {
+function toReason({ error }: Pick<ServerErrorView, 'error'>): Pick<ServerErrorView, 'reason'> {
   const rows: Readonly<Record<string, { readonly text: string }>> = ERRORS
   const row = rows[error ?? '']
   return row ? { reason: row.text } : {}
@@ -126,7 +133,7 @@ const isNodeReady = (node: NodeRecord, now: number): boolean => node.state.probl
 
 function showNode(node: NodeRecord, own: string, now: number) {
   const { instance, name, seenAt, state } = node
-  const { version, startedAt, lagMs, keysHash, problems } = state
+  const { version, startedAt, lagMs, keysHash, problems, processes = [] } = state
   return {
     name,
     instance,
@@ -139,5 +146,6 @@ function showNode(node: NodeRecord, own: string, now: number) {
     isLost: isLost(node, now),
     isThisNode: instance === own,
     problems,
+    processes,
   }
 }

@@ -2,14 +2,14 @@
 
 import { requireNoAction } from '../../../auth/required-actions.ts'
 import { Refusal } from '../../../base/errors.ts'
+import { LIVE_PATH, METRICS_PATH, OWN_PREFIX } from '../../../base/own-paths.ts'
 import { isAnonymous, METRICS_ROLE } from '../../../directory/identity.ts'
 import { READ_METHODS } from '../../../http/dispatch.ts'
-import type { Reply, RequestContext, Route } from '../../../http/request-context.ts'
+import type { Reply, RequestIdentity, Route } from '../../../http/request-context.ts'
 import { type CheckHealth, type HealthPart, isReady } from '../../../observe/health.ts'
-import { LIVE_PATH, METRICS_PATH, OWN_PREFIX } from '../../own-paths.ts'
-import { toJsonReply } from '../json.ts'
+import { toApiReply } from '../json.ts'
 import { ACCESS, type AdminRoute, hasAllRights } from '../rights.ts'
-import type { Health } from '../schemas/system.ts'
+import type { HealthView } from '../schemas/system.ts'
 
 export interface ProbeDeps {
   readonly checkHealth: CheckHealth
@@ -20,7 +20,7 @@ export const probeRoutes = ({ checkHealth }: ProbeDeps): readonly AdminRoute[] =
     path: LIVE_PATH,
     right: ACCESS.open,
     allow: READ_METHODS,
-    methods: { GET: () => toJsonReply(200, { status: 'ok' }) },
+    methods: { GET: () => toApiReply(200, { status: 'ok' }) },
   },
   {
     path: `${OWN_PREFIX}/ready`,
@@ -31,10 +31,10 @@ export const probeRoutes = ({ checkHealth }: ProbeDeps): readonly AdminRoute[] =
 ]
 
 /** Only administrators see the reasons: they name servers and files. */
-function describeReadiness({ authenticated }: RequestContext, parts: readonly HealthPart[]): Reply {
+function describeReadiness({ authenticated }: RequestIdentity, parts: readonly HealthPart[]): Reply {
   const reasons = parts.flatMap(({ name, problem }) => (problem ? [[name, problem.reason]] : []))
   const isWorking = isReady(parts)
-  return toJsonReply(isWorking ? 200 : 503, {
+  return toApiReply(isWorking ? 200 : 503, {
     status: isWorking ? 'ok' : 'failed',
     components: Object.fromEntries(parts.map(({ name, state }) => [name, state])),
     ...(authenticated &&
@@ -44,7 +44,7 @@ function describeReadiness({ authenticated }: RequestContext, parts: readonly He
 }
 
 /** The members of `Health` that are the result of the checks. */
-export const showParts = (parts: readonly HealthPart[]): Pick<Health, 'isReady' | 'parts' | 'upstreams'> => ({
+export const showParts = (parts: readonly HealthPart[]): Pick<HealthView, 'isReady' | 'parts' | 'upstreams'> => ({
   isReady: isReady(parts),
   parts: parts.map(({ name, state, problem }) => ({
     name,
@@ -85,7 +85,7 @@ async function reply({ renderMetrics }: MetricsDeps): Promise<Reply> {
   return { status: 200, headers: [['Content-Type', contentType]], body }
 }
 
-function requireMetricsReader(context: RequestContext): void {
+function requireMetricsReader(context: RequestIdentity): void {
   if (isAnonymous(context.authenticated)) throw new Refusal('authentication_required')
   const { identity } = context.authenticated
   requireNoAction(identity)

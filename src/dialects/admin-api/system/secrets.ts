@@ -1,6 +1,6 @@
 // The secrets that sign and verify, by their hashes. No operation returns a secret.
 import { badRequest } from '../../../base/errors.ts'
-import { confirmChange } from '../../../directory/confirm-change.ts'
+import { requireChange } from '../../../directory/caller.ts'
 import { createSecretText } from '../../../keys/new-secret.ts'
 import { operation, requireOwner, requireServer } from '../operation.ts'
 import { flag, object, oneOf, text } from '../schemas/schema.ts'
@@ -24,10 +24,10 @@ export const SECRET_OPERATIONS = {
       'file?': text('Name of the file. Needed with `step`.'),
     }),
     reply: object({ recorded: flag() }),
-    async run({ events }, { body, caller }) {
-      requireOwner(caller)
+    async run({ events }, { body, caller, requester }) {
+      requireOwner(requester)
       const { step, file } = body
-      if (step === undefined) await confirmChange(events)
+      if (step === undefined) await requireChange(caller, events)
       else if (file === undefined) throw badRequest('file is missing.')
       else events.record('secrets.rotated', { step, file })
       return { recorded: step !== undefined }
@@ -40,7 +40,7 @@ export const SECRET_OPERATIONS = {
     reply: SETTING_CHANGE,
     async run({ settings }, { body, caller }) {
       const setting = { section: 'chttpd_auth', key: 'secret', text: createSecretText('HS256') }
-      return settings.set(setting, { isImmediate: body.now ?? false, repeat: caller?.repeat })
+      return settings.set(setting, caller, { isImmediate: body.now ?? false })
     },
   }),
 }

@@ -10,11 +10,10 @@ import {
 } from '../../../directory/access-token.ts'
 import { checkWord } from '../../../directory/users/names.ts'
 import type { AccessToken, User } from '../../../directory/users/user.ts'
-import { ANY_USER } from '../../../directory/users/user-operations.ts'
 import { type Call, CURRENT_PASSWORD, type OperationDeps, operation, PROOF, requireAccountName } from '../operation.ts'
-import { type AccessToken as ShownToken, TOKEN, TOKEN_MEMBERS } from '../schemas/account.ts'
-import { listOf, object, type Static, text } from '../schemas/schema.ts'
-import { requireManagedUser, requireUser, toCheck } from './delegation.ts'
+import { type AccessTokenView, TOKEN, TOKEN_MEMBERS } from '../schemas/account.ts'
+import { listOf, object, oneOf, type Static, text } from '../schemas/schema.ts'
+import { requireExistingUser, requireManagedUser, toManager } from './delegation.ts'
 import { requireTime } from './user-input.ts'
 
 const NEW_TOKEN = object({
@@ -22,6 +21,7 @@ const NEW_TOKEN = object({
   expires: text('A day or a time in UTC, as 2030-12-31T18:00:00Z.'),
   'databases?': listOf(text(), 'The databases it is valid for. Without either list: everything.'),
   'services?': listOf(text()),
+  'access?': oneOf(['ro'], 'It can only read these databases, at the document door. Absent: it can also write.'),
   ...CURRENT_PASSWORD,
 })
 type NewToken = Static<typeof NEW_TOKEN>
@@ -33,7 +33,7 @@ export const ACCOUNT_TOKEN_OPERATIONS = {
     async run(deps, call) {
       const name = requireAccountName(call)
       if (deps.directory.isAdministrator(name)) return { tokens: [] }
-      return { tokens: await listTokens(deps, await requireUser(deps, name)) }
+      return { tokens: await listTokens(deps, await requireExistingUser(deps, name)) }
     },
   }),
   'user.tokens': operation('GET /users/{name}/tokens', 'userAdmin', {
@@ -46,7 +46,7 @@ export const ACCOUNT_TOKEN_OPERATIONS = {
     reply: object({ name: text() }),
     async run(deps, call) {
       const { name: user = '', id: name = '' } = call.params
-      await deps.directory.changeUser(user, toCheck(deps, call), (before) => removeToken(before, name))
+      await deps.directory.changeUser(user, toManager(deps, call), (before) => removeToken(before, name))
       return { name }
     },
   }),
@@ -57,9 +57,9 @@ export const ACCOUNT_TOKEN_OPERATIONS = {
     async run(deps, call) {
       const user = requireUserName(deps, call)
       const given = toToken(call.body)
-      await call.caller?.requirePassword(call.body.current_password)
+      await call.requester?.requirePassword(call.body.current_password)
       const { text, token } = createAccessToken({ user, createdAt: nowSeconds(deps.clock), ...given })
-      const changed = await deps.directory.changeUser(user, ANY_USER, (before) => withToken(before, token))
+      const changed = await deps.directory.changeUser(user, call.caller, (before) => withToken(before, token))
       const kept = changed.multiModel.tokens.find(({ digest }) => digest === token.digest)
       return { ...showToken(kept ?? { id: 0, ...token }, changed, token.createdAt), token: text }
     },
@@ -71,14 +71,14 @@ export const ACCOUNT_TOKEN_OPERATIONS = {
     async run(deps, call) {
       const user = requireUserName(deps, call)
       const name = call.params['name'] ?? ''
-      await call.caller?.requirePassword(call.body.current_password)
-      await deps.directory.changeUser(user, ANY_USER, (before) => removeToken(before, name))
+      await call.requester?.requirePassword(call.body.current_password)
+      await deps.directory.changeUser(user, call.caller, (before) => removeToken(before, name))
       return { name }
     },
   }),
 }
 
-async function listTokens({ directory, clock }: OperationDeps, user: User): Promise<readonly ShownToken[]> {
+export async function listTokens({ directory, clock }: OperationDeps, user: User): Promise<readonly AccessTokenView[]> {
   const uses = await directory.listTokenUses(user.name)
   const now = nowSeconds(clock)
   return user.multiModel.tokens.map((token) => showToken(token, user, now, uses.get(toTokenMark(token))))
@@ -97,7 +97,7 @@ function requireUserName({ directory }: OperationDeps, call: Call): string {
   throw new Refusal('forbidden', { reason: 'Administrators have no access tokens.' })
 }
 
-const showToken = (token: AccessToken, owner: User, now: number, usedAt?: number): ShownToken => ({
+const showToken = (token: AccessToken, owner: User, now: number, usedAt?: number): AccessTokenView => ({
   name: token.name,
   createdAt: token.createdAt,
   expiresAt: token.validUntil,
@@ -106,15 +106,16 @@ const showToken = (token: AccessToken, owner: User, now: number, usedAt?: number
   isActive: isTokenActive(token, owner, now),
   ...(token.databases && { databases: token.databases }),
   ...(token.services && { services: token.services }),
+  ...(token.access && { access: token.access }),
 })
 
 function toToken(given: NewToken) {
-  const { name, expires } = given
+  const { name, expires, access } = given
   const flaw = checkWord(name)
   if (flaw) throw badRequest(`name is not valid: ${flaw.replaceAll('_', ' ')}.`)
-  const validUntil = requireTime(expires)
+  const validUntil = requireTime(expires, 'expires')
   const [databases, services] = [findNames(given, 'databases'), findNames(given, 'services')]
-  return { name, validUntil, ...(databases && { databases }), ...(services && { services }) }
+  return { name, validUntil, ...(databases && { databases }), ...(services && { services }), ...(access && { access }) }
 }
 
 const MAX_LISTED = 100

@@ -3,12 +3,12 @@ import { renderUtcTime } from '../../../base/clock.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { PRODUCT } from '../../../base/product.ts'
 import { type Account, idOf, isAccount } from '../../../directory/account.ts'
+import { hasPassword } from '../../../directory/password-proof.ts'
 import { createTotpSecret } from '../../../directory/second-factor/second-factor.ts'
-import { ANY_USER } from '../../../directory/users/user-operations.ts'
 import { listPasswordProblems, listRuleTexts } from '../../../passwords/password-rules.ts'
 import { type Call, CURRENT_PASSWORD, type OperationDeps, operation, PROOF, requireAccountName } from '../operation.ts'
 import { showRights } from '../rights.ts'
-import { ACCOUNT, RECOVERY_CODES, type Account as ShownAccount } from '../schemas/account.ts'
+import { ACCOUNT, type AccountView, RECOVERY_CODES } from '../schemas/account.ts'
 import { flag, integer, listOf, object, text } from '../schemas/schema.ts'
 import { showSessions } from './sessions.ts'
 
@@ -20,33 +20,57 @@ export const ACCOUNT_OPERATIONS = {
     async run(deps, call) {
       const account = await requireAccount(deps, call)
       const codes = await deps.directory.countRecoveryCodes(account)
-      // in a session of an identity provider, the user has more roles
-      const acting = call.caller && isAccount(call.caller.identity) ? call.caller.identity : account
+      // in a session of an external account, the user has more roles
+      const acting = call.requester && isAccount(call.requester.identity) ? call.requester.identity : account
       return showAccount(deps, acting, codes)
+    },
+  }),
+  'account.delete': operation('DELETE /account', 'self', {
+    summary: 'Delete your account',
+    ...PROOF,
+    reply: object({ name: text(), revision: text('Of the deletion.') }),
+    async run({ directory }, call) {
+      const name = requireAccountName(call)
+      await call.requester?.requirePassword(call.body.current_password)
+      if (directory.isAdministrator(name) && !(await directory.findUser(name)))
+        throw new Refusal('not_found', { reason: `${name} is an administrator: another one can remove it.` })
+      return { name, revision: await directory.removeUser(name, call.caller, 'any') }
     },
   }),
   'account.check-password': operation('POST /account/check-password', 'self', {
     isBeforeRequiredActions: true,
     summary: 'Check a new password by the rules of the server',
-    body: object({ password: text() }),
+    body: object({ password: text(), 'name?': text('Of the account that gets it; your own by default.') }),
     reply: object({ problems: listOf(text(), 'A sentence for each rule that it breaks.') }),
-    run: ({ passwordRules }, { body }) => ({ problems: listPasswordProblems(passwordRules(), body.password) }),
+    async run({ directory, passwordRules }, call) {
+      const own = requireAccountName(call)
+      const { password, name = own } = call.body
+      // only the own one: the problems would reveal that of another user
+      const address = name === own ? (await directory.findUser(own))?.address?.text : undefined
+      return { problems: await listPasswordProblems(passwordRules(), password, address ? [name, address] : [name]) }
+    },
   }),
   'account.set-password': operation('PUT /account/password', 'self', {
     isBeforeRequiredActions: true,
     summary: 'Change your password; a browser gets the cookie of a new session',
-    body: object({ password: text(), 'current_password?': text('Required for a session.') }),
+    body: object({
+      password: text(),
+      ...CURRENT_PASSWORD,
+      'current_password?': text('A session needs it, or a passkey.'),
+    }),
     reply: object({ endedSessions: integer('0: it was this password already.') }),
     async run(deps, call) {
-      await call.caller?.requireCurrentPassword(call.body.current_password)
+      await call.requester?.requireCurrentPassword(call.body.current_password)
       return setPassword(deps, call, call.body.password)
     },
   }),
   'account.create-totp': operation('POST /account/totp', 'self', {
     setsUpFactor: true,
     summary: 'Create a secret for an authenticator app, which takes effect when it is confirmed',
+    ...PROOF,
     reply: object({ secret: text('In base32.'), uri: text('As a QR code for the app.') }),
-    run(_deps, call) {
+    async run(_deps, call) {
+      await call.requester?.requirePassword(call.body.current_password)
       const secret = createTotpSecret()
       return { secret, uri: toUri(requireAccountName(call), secret) }
     },
@@ -58,8 +82,8 @@ export const ACCOUNT_OPERATIONS = {
     reply: RECOVERY_CODES,
     async run({ directory }, call) {
       const { secret, code, current_password: current } = call.body
-      await call.caller?.requirePassword(current)
-      return { recoveryCodes: await directory.enableTotp(requireAccountName(call), secret, code) }
+      await call.requester?.requirePassword(current)
+      return { recoveryCodes: await directory.enableTotp(requireAccountName(call), call.caller, secret, code) }
     },
   }),
   'account.remove-totp': operation('DELETE /account/totp', 'self', {
@@ -67,8 +91,8 @@ export const ACCOUNT_OPERATIONS = {
     ...PROOF,
     reply: object({ isEnabled: flag() }),
     async run({ directory }, call) {
-      await call.caller?.requirePassword(call.body.current_password)
-      await directory.removeTotp(requireAccountName(call))
+      await call.requester?.requirePassword(call.body.current_password)
+      await directory.removeTotp(requireAccountName(call), call.caller)
       return { isEnabled: false }
     },
   }),
@@ -77,8 +101,8 @@ export const ACCOUNT_OPERATIONS = {
     ...PROOF,
     reply: RECOVERY_CODES,
     async run({ directory }, call) {
-      await call.caller?.requirePassword(call.body.current_password)
-      return { recoveryCodes: await directory.replaceRecoveryCodes(requireAccountName(call)) }
+      await call.requester?.requirePassword(call.body.current_password)
+      return { recoveryCodes: await directory.replaceRecoveryCodes(requireAccountName(call), call.caller) }
     },
   }),
 }
@@ -90,29 +114,33 @@ async function requireAccount({ directory }: OperationDeps, call: Call): Promise
   return account
 }
 
-const showAccount = (deps: OperationDeps, account: Account, recoveryCodesLeft: number): ShownAccount => ({
-  name: account.name,
-  id: idOf(account),
-  isAdministrator: account.isAdmin,
-  rights: showRights(account, deps.userAdminRole()),
-  roles: account.roles,
-  mustChangePassword: account.mustChangePassword === true,
-  ...(account.mustSetUpFactor && { mustSetUpFactor: true }),
-  ...(account.expiresAt !== undefined && { expires: renderUtcTime(account.expiresAt) }),
-  totp: { isEnabled: account.totp !== undefined, recoveryCodesLeft },
-  passwordRules: listRuleTexts(deps.passwordRules()),
-})
+async function showAccount(deps: OperationDeps, account: Account, recoveryCodesLeft: number): Promise<AccountView> {
+  const database = await deps.findOwnDatabase(account)
+  return {
+    name: account.name,
+    id: idOf(account),
+    isAdministrator: account.isAdmin,
+    rights: showRights(account, deps.userAdminRole()),
+    roles: account.roles,
+    hasPassword: hasPassword(account),
+    mustChangePassword: account.mustChangePassword === true,
+    ...(account.mustSetUpFactor && { mustSetUpFactor: true }),
+    ...(account.expiresAt !== undefined && { expires: renderUtcTime(account.expiresAt) }),
+    totp: { isEnabled: account.totp !== undefined, recoveryCodesLeft },
+    ...(database !== undefined && { database }),
+    passwordRules: listRuleTexts(deps.passwordRules()),
+  }
+}
 
 /** If the password differs from the current one, all sessions end, and a browser gets a new session. */
 async function setPassword(deps: OperationDeps, call: Call, password: string): Promise<{ endedSessions: number }> {
   const { name, isAdmin, sessionEpoch } = await requireAccount(deps, call)
   const { sessions } = await showSessions(deps, call, name)
-  const caller = { signal: call.signal, peer: call.caller?.peer }
-  if (isAdmin) await deps.directory.setAdministrator(name, { password }, { ...caller, expected: 'existing' })
-  else await deps.directory.setPassword(name, ANY_USER, { password }, caller)
+  if (isAdmin) await deps.directory.setAdministrator(name, call.caller, { password }, { expected: 'existing' })
+  else await deps.directory.setPassword(name, call.caller, { password })
   const { sessionEpoch: after } = await requireAccount(deps, call)
   if (after.generation === sessionEpoch.generation) return { endedSessions: 0 }
-  await call.caller?.reopenSession()
+  await call.requester?.reopenSession()
   return { endedSessions: sessions.length }
 }
 

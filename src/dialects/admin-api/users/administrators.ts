@@ -15,9 +15,9 @@ import { flag, listOf, object, type Static, text } from '../schemas/schema.ts'
 import {
   ADMINISTRATOR,
   ADMINISTRATOR_MEMBERS,
+  type AdministratorView,
   LISTED_ADMINISTRATOR,
-  type ListedAdministrator,
-  type Administrator as ShownAdministrator,
+  type ListedAdministratorView,
 } from '../schemas/users.ts'
 import { countSessions } from './sessions.ts'
 import { showSignIn } from './users.ts'
@@ -43,10 +43,10 @@ export const ADMINISTRATOR_OPERATIONS = {
     summary: 'Create an administrator; 409 if there is one of the name',
     body: object({ name: text(), ...NEW_PASSWORD }),
     reply: ADMINISTRATOR,
-    async run({ directory }, { body, signal }) {
+    async run({ directory }, { body, caller }) {
       const { name } = body
-      const text = await directory.setAdministrator(name, toPassword(body), { signal, expected: 'new' })
-      return showAdministrator(withTotp(directory, { name, text }))
+      const text = await directory.setAdministrator(name, caller, toPassword(body), { expected: 'new' })
+      return showAdministrator(withFactors(directory, { name, text }))
     },
   }),
   'admin.set': operation('PUT /administrators/{name}', 'administrator', {
@@ -69,8 +69,8 @@ export const ADMINISTRATOR_OPERATIONS = {
     async run({ directory }, call) {
       const name = nameOf(call)
       await requireOwnPassword(call, name, call.body.current_password)
-      const removed = withTotp(directory, { name, text: '' })
-      return showAdministrator({ ...removed, text: await directory.removeAdministrator(name) })
+      const removed = withFactors(directory, { name, text: '' })
+      return showAdministrator({ ...removed, text: await directory.removeAdministrator(name, call.caller) })
     },
   }),
   'admin.reset-totp': operation('DELETE /administrators/{name}/totp', 'administrator', {
@@ -82,8 +82,9 @@ export const ADMINISTRATOR_OPERATIONS = {
       await requireOwnPassword(call, name, call.body.current_password)
       const before = directory.listAdministrators().find((each) => each.name === name)
       if (!before) throw new Refusal('not_found')
-      await directory.removeTotp(name)
-      return { ...showAdministrator({ name, text: before.text }), hadTotp: before.hasTotp ?? false }
+      await directory.removeTotp(name, call.caller)
+      const { hasTotp = false, ...after } = before
+      return { ...showAdministrator(after), hadTotp: hasTotp }
     },
   }),
 }
@@ -91,33 +92,34 @@ export const ADMINISTRATOR_OPERATIONS = {
 async function setPassword({ directory }: OperationDeps, call: Call<unknown, ChangedPassword>, expected?: 'existing') {
   const name = nameOf(call)
   const password = toPassword(call.body)
-  if (call.caller?.name === name) await call.caller.requireCurrentPassword(call.body.current_password)
-  const text = await directory.setAdministrator(name, password, { signal: call.signal, ...(expected && { expected }) })
-  return showAdministrator(withTotp(directory, { name, text }))
+  if (call.requester?.name === name) await call.requester.requireCurrentPassword(call.body.current_password)
+  const text = await directory.setAdministrator(name, call.caller, password, expected && { expected })
+  return showAdministrator(withFactors(directory, { name, text }))
 }
 
 const showListed = async (
   deps: OperationDeps,
   administrator: Administrator,
   signIns: ReadonlyMap<string, LastSignIn>,
-): Promise<ListedAdministrator> => ({
+): Promise<ListedAdministratorView> => ({
   ...showAdministrator(administrator),
   sessions: await countSessions(deps, administrator.name),
   lastSignIn: showSignIn(signIns.get(administrator.name)),
 })
 
-/** Adds whether the administrator has a second factor. */
-const withTotp = (directory: OperationDeps['directory'], changed: Administrator) => {
-  const hasTotp = directory.listAdministrators().some(({ name, hasTotp }) => hasTotp && name === changed.name)
-  return { ...changed, ...(hasTotp && { hasTotp }) }
-}
+/** Adds which second factors the administrator has. */
+const withFactors = (directory: OperationDeps['directory'], changed: Administrator): Administrator => ({
+  ...directory.listAdministrators().find(({ name }) => name === changed.name),
+  ...changed,
+})
 
-function showAdministrator({ name, text, hasTotp }: Administrator): ShownAdministrator {
+function showAdministrator({ name, text, hasTotp, hasPasskeys }: Administrator): AdministratorView {
   const reading = readAdminPassword(text)
   return {
     name,
     password: reading.kind === 'stored' ? describePassword(reading.password) : null,
     totp: hasTotp ?? false,
+    ...(hasPasskeys && { hasPasskeys }),
   }
 }
 

@@ -4,22 +4,22 @@
  * the password of a more powerful user, or gain a right through another user.
  */
 import { Refusal } from '../../../base/errors.ts'
+import { type Caller, withCheck } from '../../../directory/caller.ts'
 import { coversGrants } from '../../../directory/grants.ts'
 import { ADMIN_ROLE } from '../../../directory/identity.ts'
 import type { User } from '../../../directory/users/user.ts'
-import type { CheckWrite } from '../../../directory/users/user-operations.ts'
-import { type Call, type Caller, nameOf, type OperationDeps } from '../operation.ts'
+import { type Call, nameOf, type OperationDeps, type Requester } from '../operation.ts'
 
 /** Why the caller may not manage the user; `undefined`: it may. */
-export function checkManaged(deps: OperationDeps, { caller }: Call, user: User): string | undefined {
-  if (!caller || caller.right === 'administrator') return undefined
-  if (caller.right !== 'userAdmin') return 'Only administrators and user administrators manage users.'
+export function checkManaged(deps: OperationDeps, { requester }: Call, user: User): string | undefined {
+  if (!requester || requester.right === 'administrator') return undefined
+  if (requester.right !== 'userAdmin') return 'Only administrators and user administrators manage users.'
   if (deps.directory.isAdministrator(user.name)) return `${user.name} is an administrator.`
-  if (caller.name === user.name) return 'Your own account is managed at /account.'
-  return checkRights(deps, caller, user)
+  if (requester.name === user.name) return 'Your own account is managed at /account.'
+  return checkRights(deps, requester, user)
 }
 
-function checkRights({ directory, userAdminRole }: OperationDeps, { identity }: Caller, user: User) {
+function checkRights({ directory, userAdminRole }: OperationDeps, { identity }: Requester, user: User) {
   const { name, expiresAt } = user
   const { grants } = user.multiModel
   const roles = directory.listRoles(user)
@@ -38,13 +38,13 @@ export function requireManaged(deps: OperationDeps, call: Call, user: User): voi
   if (reason !== undefined) throw new Refusal('forbidden', { reason })
 }
 
-/** The same for the stored user of this name. An administrator needs no user of the name. */
+/** Requires that the caller manages the stored user of this name. An administrator needs no user of the name. */
 export async function requireManagedName(deps: OperationDeps, call: Call, name: string): Promise<void> {
-  if (!call.caller || call.caller.right === 'administrator') return
-  requireManaged(deps, call, await requireUser(deps, name))
+  if (!call.requester || call.requester.right === 'administrator') return
+  requireManaged(deps, call, await requireExistingUser(deps, name))
 }
 
-export async function requireUser({ directory }: OperationDeps, name: string): Promise<User> {
+export async function requireExistingUser({ directory }: OperationDeps, name: string): Promise<User> {
   const user = await directory.findUser(name)
   if (!user) throw new Refusal('not_found')
   return user
@@ -52,15 +52,14 @@ export async function requireUser({ directory }: OperationDeps, name: string): P
 
 /** The user that the path names. Throws if there is none, or the caller may not manage it. */
 export async function requireManagedUser(deps: OperationDeps, call: Call): Promise<User> {
-  const user = await requireUser(deps, nameOf(call))
+  const user = await requireExistingUser(deps, nameOf(call))
   requireManaged(deps, call, user)
   return user
 }
 
-/** Checks the caller in the transaction of a write: with the user as it is when the change is written, and the result. */
-export const toCheck =
-  (deps: OperationDeps, call: Call): CheckWrite =>
-  (before, after) => {
+/** The caller, checked in the transaction of a write: with the user as it is when the change is written, and the result. */
+export const toManager = (deps: OperationDeps, call: Call): Caller =>
+  withCheck(call.caller, (before, after) => {
     requireManaged(deps, call, before)
     if (after) requireManaged(deps, call, after)
-  }
+  })

@@ -3,9 +3,9 @@ import { Refusal } from '../../../base/errors.ts'
 import { type Account, toAccount } from '../../../directory/account.ts'
 import { SYSTEM_DATABASE } from '../../../directory/grants.ts'
 import { ADMIN_ROLE } from '../../../directory/identity.ts'
-import { createUser } from '../../../directory/users/revisions.ts'
+import { createEmptyUser } from '../../../directory/users/revisions.ts'
+import { foldCase } from '../../../directory/users/search-entries.ts'
 import { type User, withField } from '../../../directory/users/user.ts'
-import { foldCase } from '../../../directory/users/user-search.ts'
 import { NO_PASSWORD } from '../../../passwords/schemes.ts'
 import { nameOf, type OperationDeps, operation } from '../operation.ts'
 import {
@@ -13,8 +13,8 @@ import {
   ROLE_DETAILS,
   ROLE_PAGE,
   ROLE_QUERY,
-  type RoleDetails,
-  type UnprotectedAccount,
+  type RoleDetailsView,
+  type UnprotectedAccountView,
 } from '../schemas/users.ts'
 import { showSignIn } from './users.ts'
 
@@ -59,16 +59,16 @@ export const ROLE_OPERATIONS = {
     reply: FACTOR_POLICY,
     async run({ directory, factorRoles }) {
       const required = factorRoles()
-      const found = new Map<string, Omit<UnprotectedAccount, 'lastSignIn'>>()
+      const found = new Map<string, Omit<UnprotectedAccountView, 'lastSignIn'>>()
       let isComplete = true
       if (required.includes(ADMIN_ROLE))
-        for (const { name, hasTotp } of directory.listAdministrators())
-          if (!hasTotp) found.set(name, { name, isAdministrator: true, roles: [ADMIN_ROLE] })
+        for (const { name, hasTotp, hasPasskeys } of directory.listAdministrators())
+          if (!hasTotp && !hasPasskeys) found.set(name, { name, isAdministrator: true, roles: [ADMIN_ROLE] })
       for (const role of required) {
         const { users, next } = await directory.searchUsers({ role, hasNoFactor: true, limit: MAX_OF_ROLE })
         if (next !== undefined) isComplete = false
         for (const user of users) {
-          // those that a provider gives count in its own sessions only, and need the second factor of the provider
+          // those of an external account count in its own sessions only, and need a second factor at its issuer
           const { roles } = user.document
           if (user.isActive && roles.includes(role) && !directory.isAdministrator(user.name))
             found.set(user.name, {
@@ -98,9 +98,9 @@ async function findSpelling(directory: OperationDeps['directory'], member: strin
 const MAX_EXAMINED = 500
 
 /** A user who has this role and nothing else. */
-const toMember = (role: string): Account => toAccount(withField(createUser(role, NO_PASSWORD), 'roles', [role]))
+const toMember = (role: string): Account => toAccount(withField(createEmptyUser(role, NO_PASSWORD), 'roles', [role]))
 
-function countGrants(users: readonly User[]): RoleDetails['grants'] {
+function countGrants(users: readonly User[]): RoleDetailsView['grants'] {
   const counts = new Map<string, { database: string; rw: number; ro: number; none: number; other: number }>()
   for (const { multiModel } of users)
     for (const [database, { level = 'other' }] of multiModel.grants) {

@@ -3,29 +3,39 @@ import { nowSeconds } from '../../../base/clock.ts'
 import { toBase64Url } from '../../../base/encoding.ts'
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import { readJsonObject } from '../../../base/json.ts'
-import type { SessionPage } from '../../../directory/sessions/session-records.ts'
+import type { Caller } from '../../../directory/caller.ts'
+import type { SessionRecordPage } from '../../../directory/sessions/session-records.ts'
 import {
   describeClient,
   MAX_SESSION_RECORDS,
   type SessionPosition,
   type SessionRecord,
 } from '../../../directory/store-port/sessions.ts'
-import { ANY_USER, type CheckWrite } from '../../../directory/users/user-operations.ts'
-import { type Call, nameOf, type OperationDeps, operation, requireAccountName } from '../operation.ts'
+import {
+  type Call,
+  CURRENT_PASSWORD,
+  nameOf,
+  type OperationDeps,
+  operation,
+  PROOF,
+  requireAccountName,
+  requireOwnPassword,
+} from '../operation.ts'
 import {
   ENDED_PAGE,
   ENDED_SESSIONS,
-  type ListedSession,
+  type ListedSessionView,
   MAX_LISTED_SESSIONS,
   SESSION_BATCH,
   SESSION_PAGE,
   SESSION_QUERY,
   SESSION_RECORD,
   SESSIONS,
-  type SessionFilter,
-  type UserSession,
+  type SessionFilterView,
+  type UserSessionView,
 } from '../schemas/account.ts'
-import { requireManagedName, toCheck } from './delegation.ts'
+import { object, type Static } from '../schemas/schema.ts'
+import { requireManagedName, toManager } from './delegation.ts'
 
 export const SESSION_OPERATIONS = {
   'session.list': operation('GET /sessions', 'administrator', {
@@ -34,7 +44,7 @@ export const SESSION_OPERATIONS = {
     reply: SESSION_PAGE,
     async run(deps, call) {
       const { sessions, next } = await readSessions(deps, call.query, call.query.limit ?? MAX_LISTED_SESSIONS)
-      const show = (record: SessionRecord): ListedSession => ({
+      const show = (record: SessionRecord): ListedSessionView => ({
         name: record.name,
         isAdministrator: deps.directory.isAdministrator(record.name),
         client: describeClient(record.userAgent),
@@ -45,17 +55,21 @@ export const SESSION_OPERATIONS = {
   }),
   'session.end': operation('POST /sessions/end', 'administrator', {
     summary: `End these sessions, or up to ${MAX_LISTED_SESSIONS} that match, except the one of the request`,
-    body: SESSION_BATCH,
+    body: object({ ...SESSION_BATCH, ...CURRENT_PASSWORD }),
     reply: ENDED_PAGE,
     async run(deps, call) {
-      const { ids = [], all: isAll = false, ...filter } = call.body
+      const { ids = [], all: isAll = false, current_password: current, current_passkey: _signed, ...filter } = call.body
       if (isAll === ids.length > 0 || ids.length > MAX_LISTED_SESSIONS || (!isAll && Object.keys(filter).length > 0))
         throw badRequest(`Either ids of 1 to ${MAX_LISTED_SESSIONS} sessions, or all: true with or without a filter.`)
       const page = isAll ? await readSessions(deps, filter, MAX_LISTED_SESSIONS) : undefined
+      const ending = new Set(page?.sessions.map((session) => session.id) ?? ids)
+      const own = await listOwn(deps, call)
+      if (own.some((id) => ending.has(id))) await call.requester?.requirePassword(current)
       let endedSessions = 0
-      for (const id of new Set(page?.sessions.map((session) => session.id) ?? ids)) {
-        if (call.signal?.aborted) break
-        if (id !== call.caller?.sessionId && (await deps.directory.revokeSession(id, ANY_USER))) endedSessions += 1
+      for (const id of ending) {
+        if (call.caller.signal?.aborted) break
+        if (id !== call.requester?.sessionId && (await deps.directory.revokeSession(id, call.caller)))
+          endedSessions += 1
       }
       return { endedSessions, ...showNext(page?.next) }
     },
@@ -66,14 +80,16 @@ export const SESSION_OPERATIONS = {
     run: (deps, call) => showSessions(deps, call, requireAccountName(call)),
   }),
   'account.end-session': operation('DELETE /account/sessions/{id}', 'self', {
-    summary: 'End one of your sessions',
+    summary: 'End one of your sessions; the current one needs no proof of the password',
+    ...PROOF,
     reply: SESSION_RECORD,
-    run: (deps, call) => endSession(deps, call, requireAccountName(call), ANY_USER),
+    run: (deps, call) => endSession(deps, call, requireAccountName(call), call.caller),
   }),
   'account.end-other-sessions': operation('POST /account/sessions/end-others', 'self', {
     summary: 'End all your sessions except the current one',
+    ...PROOF,
     reply: ENDED_SESSIONS,
-    run: (deps, call) => endSessions(deps, call, requireAccountName(call), ANY_USER),
+    run: (deps, call) => endSessions(deps, call, requireAccountName(call), call.caller),
   }),
   'user.sessions': operation('GET /users/{name}/sessions', 'userAdmin', {
     summary: 'List the sessions of a user or administrator',
@@ -82,13 +98,15 @@ export const SESSION_OPERATIONS = {
   }),
   'user.end-sessions': operation('DELETE /users/{name}/sessions', 'userAdmin', {
     summary: 'End all sessions of a user or administrator except the one of the request',
+    ...PROOF,
     reply: ENDED_SESSIONS,
-    run: async (deps, call) => endSessions(deps, call, await requireManagedAccount(deps, call), toCheck(deps, call)),
+    run: async (deps, call) => endSessions(deps, call, await requireManagedAccount(deps, call), toManager(deps, call)),
   }),
   'user.end-session': operation('DELETE /users/{name}/sessions/{id}', 'userAdmin', {
     summary: 'End one session of a user or administrator',
+    ...PROOF,
     reply: SESSION_RECORD,
-    run: async (deps, call) => endSession(deps, call, await requireManagedAccount(deps, call), toCheck(deps, call)),
+    run: async (deps, call) => endSession(deps, call, await requireManagedAccount(deps, call), toManager(deps, call)),
   }),
 }
 
@@ -97,9 +115,9 @@ const MAX_READS = 10
 
 async function readSessions(
   { directory, clock }: OperationDeps,
-  filter: SessionFilter,
+  filter: SessionFilterView,
   limit: number,
-): Promise<SessionPage> {
+): Promise<SessionRecordPage> {
   const { by = 'user', search: wanted, minAge, maxAge = Number.POSITIVE_INFINITY } = filter
   const now = nowSeconds(clock)
   const range = {
@@ -122,7 +140,7 @@ async function readSessions(
   return { sessions, next }
 }
 
-const showNext = (next: SessionPage['next']) => (next ? { next: toBase64Url(JSON.stringify(next)) } : {})
+const showNext = (next: SessionRecordPage['next']) => (next ? { next: toBase64Url(JSON.stringify(next)) } : {})
 
 function readPosition(text: string): SessionPosition {
   const { createdAt, id, key } = readJsonObject(Buffer.from(text, 'base64url').toString()) ?? {}
@@ -145,25 +163,37 @@ export async function showSessions({ directory }: OperationDeps, call: Call, nam
   return { sessions: sessions.map((record) => showSession(record, call)) }
 }
 
-const showSession = ({ name: _name, generation: _generation, ...record }: SessionRecord, { caller }: Call) => ({
+const showSession = ({ name: _name, generation: _generation, ...record }: SessionRecord, { requester }: Call) => ({
   ...record,
-  isCurrent: caller?.sessionId === record.id,
+  isCurrent: requester?.sessionId === record.id,
 })
+
+/** The other sessions of the caller. To end them, it must have proved the password; its own session it may end anyway. */
+async function listOwn({ directory }: OperationDeps, { requester }: Call): Promise<readonly string[]> {
+  if (!requester?.name) return []
+  const { sessions } = await directory.listSessions({ name: requester.name, limit: MAX_SESSION_RECORDS })
+  return sessions.map(({ id }) => id).filter((id) => id !== requester.sessionId)
+}
 
 async function endSession(
   { directory }: OperationDeps,
-  call: Call,
+  call: ProvingCall,
   name: string,
-  check: CheckWrite,
-): Promise<UserSession> {
-  const ended = await directory.revokeSession(call.params['id'] ?? '', check, name)
+  caller: Caller,
+): Promise<UserSessionView> {
+  const { id = '' } = call.params
+  if (id !== call.requester?.sessionId) await requireOwnPassword(call, name, call.body.current_password)
+  const ended = await directory.revokeSession(id, caller, name)
   if (!ended) throw new Refusal('not_found', { reason: 'No session of this account has this id.' })
   return showSession(ended, call)
 }
 
+type ProvingCall = Call<unknown, Static<typeof PROOF.body>>
+
 /** The session of the request stays. */
-async function endSessions({ directory }: OperationDeps, { caller }: Call, name: string, check: CheckWrite) {
-  return { endedSessions: await directory.revokeSessions(name, check, caller?.sessionId) }
+async function endSessions({ directory }: OperationDeps, call: ProvingCall, name: string, caller: Caller) {
+  await requireOwnPassword(call, name, call.body.current_password)
+  return { endedSessions: await directory.revokeSessions(name, caller, call.requester?.sessionId) }
 }
 
 export async function countSessions({ directory }: OperationDeps, name: string): Promise<number> {

@@ -1,12 +1,14 @@
 // Import and export of many users. Only these operations return stored password hashes.
 
 import { badRequest, Refusal } from '../../../base/errors.ts'
+import type { Caller } from '../../../directory/caller.ts'
 import type { ImportOutcome } from '../../../directory/users/import-users.ts'
 import type { UserDraft } from '../../../directory/users/user.ts'
 import { readDraft } from '../../../transfer/draft.ts'
 import { FORMAT_NAMES } from '../../../transfer/format-names.ts'
 import { FORMATS } from '../../../transfer/formats.ts'
-import { type Loss, toReason } from '../../../transfer/records.ts'
+import type { Loss } from '../../../transfer/losses.ts'
+import { toReason } from '../../../transfer/records.ts'
 import { type Call, CURRENT_PASSWORD, type OperationDeps, operation } from '../operation.ts'
 import type { StoredSetting } from '../ports.ts'
 import { flag, integer, listOf, NEXT, object, oneOf, type Schema, type Static, text } from '../schemas/schema.ts'
@@ -49,7 +51,12 @@ export const TRANSFER_OPERATIONS = {
       const { users: list, replace: replaces = false, trial: isTrial = false, current_password: current } = call.body
       if (list.length > MAX_USERS) throw badRequest(`users must have at most ${MAX_USERS} entries.`)
       const readings = replaces ? await guardOwn(list.map(readOne), call, current) : list.map(readOne)
-      return { outcomes: await importAll(directory, readings, replaces ? 'replace' : 'keep', isTrial) }
+      return {
+        outcomes: await importAll(directory, call.caller, readings, {
+          onTaken: replaces ? 'replace' : 'keep',
+          isTrial,
+        }),
+      }
     },
   }),
   'transfer.export': operation('GET /transfer/users', 'administrator', {
@@ -82,9 +89,9 @@ export const TRANSFER_OPERATIONS = {
   'transfer.settings': operation('GET /transfer/settings', 'administrator', {
     summary: 'Export the settings made at run time',
     reply: object({ settings: listOf(EXPORTED_SETTING) }),
-    async run({ settings, events }, { caller }) {
+    async run({ settings, events }, { requester }) {
       // secrets do not leave the machine: only the owner of the process sees them
-      const isShown = caller?.isOwner ?? true
+      const isShown = requester?.isOwner ?? true
       const stored = await settings.listStored()
       events.record('settings.exported', { count: stored.length })
       return { settings: stored.map((setting) => showSetting(setting, isShown)) }
@@ -106,27 +113,27 @@ const MAX_USERS = 1000
 /** Returns one outcome for each record, also for those that cannot be read. */
 async function importAll(
   directory: OperationDeps['directory'],
-  readings: readonly Reading[],
-  onTaken: 'keep' | 'replace',
-  isTrial: boolean,
+  caller: Caller,
+  readings: readonly DraftReading[],
+  { onTaken, isTrial }: { readonly onTaken: 'keep' | 'replace'; readonly isTrial: boolean },
 ): Promise<readonly ShownOutcome[]> {
   const drafts = readings.flatMap((reading) => ('draft' in reading ? [reading.draft] : []))
-  const outcomes = (await directory.importUsers(drafts, onTaken, { isTrial })).values()
+  const outcomes = (await directory.importUsers(drafts, caller, onTaken, { isTrial })).values()
   return readings.map((reading) => ('draft' in reading ? show(outcomes.next().value, isTrial) : reading))
 }
 
-type Reading = { readonly draft: UserDraft } | Static<typeof REFUSED>
+type DraftReading = { readonly draft: UserDraft } | Static<typeof REFUSED>
 
 /** A record for the caller's own account could replace its password, so it needs a proof of the current one. */
 async function guardOwn(
-  readings: readonly Reading[],
+  readings: readonly DraftReading[],
   call: Call,
   current: string | undefined,
-): Promise<readonly Reading[]> {
-  const isOwn = (reading: Reading) => 'draft' in reading && reading.draft.name === call.caller?.name
+): Promise<readonly DraftReading[]> {
+  const isOwn = (reading: DraftReading) => 'draft' in reading && reading.draft.name === call.requester?.name
   if (!readings.some(isOwn)) return readings
   try {
-    await call.caller?.requirePassword(current)
+    await call.requester?.requirePassword(current)
     return readings
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== 'password_required') throw error
@@ -135,7 +142,7 @@ async function guardOwn(
   }
 }
 
-function readOne(value: unknown): Reading {
+function readOne(value: unknown): DraftReading {
   try {
     return { draft: readDraft(value) }
   } catch (error) {

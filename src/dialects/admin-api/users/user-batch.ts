@@ -1,9 +1,9 @@
 // One change for several users. Each has its own outcome, by the rules of the operation for one user.
 import { badRequest, Refusal } from '../../../base/errors.ts'
-import { toErrorBody } from '../json.ts'
+import { toApiErrorBody } from '../json.ts'
 import { type Call, type OperationDeps, operation } from '../operation.ts'
 import { listOf, object, oneOf, text } from '../schemas/schema.ts'
-import { BATCH_REPORT, type BatchReport } from '../schemas/users.ts'
+import { BATCH_REPORT, type BatchReportView } from '../schemas/users.ts'
 import { USER_OPERATIONS } from './users.ts'
 
 interface Action {
@@ -21,7 +21,7 @@ const {
 const ACTIONS = {
   disable: { change: (deps, call) => setActive.run(deps, { ...call, body: { active: false } }) },
   enable: { change: (deps, call) => setActive.run(deps, { ...call, body: { active: true } }) },
-  signOut: { change: (deps, call) => signOut.run(deps, call) },
+  signOut: { change: (deps, call) => signOut.run(deps, { ...call, body: {} }) },
   addRoles: { needsRoles: true, change: (deps, call, add) => setRoles.run(deps, { ...call, body: { add } }) },
   removeRoles: {
     needsRoles: true,
@@ -50,9 +50,9 @@ export const USER_BATCH_OPERATIONS = {
       if (names.length < 1 || names.length > MAX_NAMES) throw badRequest(`names must have 1 to ${MAX_NAMES} names.`)
       if ((action.needsRoles ?? false) !== roles.length > 0)
         throw badRequest('roles are needed for addRoles and removeRoles, and for no other action.')
-      const outcomes: Outcome[] = []
+      const outcomes: BatchOutcomeView[] = []
       for (const name of new Set(names)) {
-        if (call.signal?.aborted) break
+        if (call.caller.signal?.aborted) break
         outcomes.push(await changeOne(name, call, (one) => action.change(deps, one, roles)))
       }
       return { outcomes }
@@ -60,15 +60,15 @@ export const USER_BATCH_OPERATIONS = {
   }),
 }
 
-type Outcome = BatchReport['outcomes'][number]
+type BatchOutcomeView = BatchReportView['outcomes'][number]
 
-async function changeOne(name: string, call: Call, change: (call: Call) => unknown): Promise<Outcome> {
-  if (name === call.caller?.name) return { name, ok: false, reason: 'Your own account is not changed with others.' }
+async function changeOne(name: string, call: Call, change: (call: Call) => unknown): Promise<BatchOutcomeView> {
+  if (name === call.requester?.name) return { name, ok: false, reason: 'Your own account is not changed with others.' }
   try {
     await change({ ...call, params: { name } })
     return { name, ok: true }
   } catch (error) {
     if (!(error instanceof Refusal) || error.code === 'store_unavailable') throw error
-    return { name, ok: false, reason: toErrorBody(error).reason }
+    return { name, ok: false, reason: toApiErrorBody(error).reason }
   }
 }

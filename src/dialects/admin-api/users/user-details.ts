@@ -11,11 +11,11 @@ import {
   ACCESS_REPORT,
   DETAIL_MEMBERS,
   LOCKOUT,
-  type Lockout,
+  type LockoutView,
   USER_DETAILS,
-  type UserDetails,
+  type UserDetailsView,
 } from '../schemas/users.ts'
-import { requireManagedName, requireUser, toCheck } from './delegation.ts'
+import { requireExistingUser, requireManagedName, toManager } from './delegation.ts'
 import { countSessions } from './sessions.ts'
 import { showManaged, showSignIn } from './users.ts'
 
@@ -23,7 +23,7 @@ export const USER_DETAIL_OPERATIONS = {
   'user.show': operation('GET /users/{name}', 'userAdmin', {
     summary: 'Show a user with its sign-ins',
     reply: USER_DETAILS,
-    run: async (deps, call) => showDetails(deps, call, await requireUser(deps, nameOf(call))),
+    run: async (deps, call) => showDetails(deps, call, await requireExistingUser(deps, nameOf(call))),
   }),
   'user.unlock': operation('POST /users/{name}/unlock', 'userAdmin', {
     summary: 'Forget the failed sign-ins of an account',
@@ -31,9 +31,9 @@ export const USER_DETAIL_OPERATIONS = {
     async run(deps, call) {
       const name = nameOf(call)
       await requireManagedName(deps, call, name)
-      const account = (await deps.directory.findAccount(name)) ?? (await requireUser(deps, nameOf(call)))
+      const account = (await deps.directory.findAccount(name)) ?? (await requireExistingUser(deps, nameOf(call)))
       const before = showLockout(await deps.limits.find({ name, salt: saltOf(account) }))
-      await deps.limits.lift({ name, salt: saltOf(account) })
+      await deps.limits.lift({ name, salt: saltOf(account) }, call.caller)
       deps.events.record('limit.lifted', { subject: name })
       return { name, lockout: before }
     },
@@ -45,14 +45,14 @@ export const USER_DETAIL_OPERATIONS = {
     async run(deps, call) {
       await requireManagedName(deps, call, nameOf(call))
       await requireOwnPassword(call, nameOf(call), call.body.current_password)
-      const hadTotp = hasTotp(await requireUser(deps, nameOf(call)))
-      const user = await deps.directory.removeUserTotp(nameOf(call), toCheck(deps, call))
+      const hadTotp = findTotp(await requireExistingUser(deps, nameOf(call))) !== undefined
+      const user = await deps.directory.removeUserTotp(nameOf(call), toManager(deps, call))
       return { ...(await showDetails(deps, call, user)), hadTotp }
     },
   }),
 }
 
-async function showDetails(deps: OperationDeps, call: Call, user: User): Promise<UserDetails> {
+async function showDetails(deps: OperationDeps, call: Call, user: User): Promise<UserDetailsView> {
   const { name } = user
   const signIns = await deps.directory.findLastSignIns([name])
   const limit = await deps.limits.find({ name, salt: saltOf(user) })
@@ -65,10 +65,8 @@ async function showDetails(deps: OperationDeps, call: Call, user: User): Promise
   }
 }
 
-const showLockout = (limit: Awaited<ReturnType<OperationDeps['limits']['find']>>): Lockout | null =>
+const showLockout = (limit: Awaited<ReturnType<OperationDeps['limits']['find']>>): LockoutView | null =>
   limit ? { addresses: limit.lockedPeers, peers: limit.peers, until: new Date(limit.untilMs).toISOString() } : null
-
-const hasTotp = (user: User): boolean => findTotp(user) !== undefined
 
 export const USER_ACCESS_OPERATIONS = {
   'user.access': operation('GET /users/{name}/access', 'userAdmin', {
@@ -95,7 +93,7 @@ async function explainSignIn(deps: OperationDeps, name: string, account: Account
   if (account?.mustChangePassword)
     return { what, isAllowed: true, because: 'Only to change the password: everything else is rejected until then.' }
   if (account) return { what, isAllowed: true, because: 'The user is active.' }
-  const user = await requireUser(deps, name)
+  const user = await requireExistingUser(deps, name)
   const hasExpired = isExpired(user, nowSeconds(deps.clock))
   return {
     what,

@@ -2,6 +2,7 @@ import { renderUtcTime } from '../../../base/clock.ts'
 import { badRequest } from '../../../base/errors.ts'
 import type { Directory } from '../../../directory/directory.ts'
 import type { LastSignIn } from '../../../directory/store-port/sign-ins.ts'
+import type { VerifiedAddress } from '../../../directory/users/address.ts'
 import {
   FIELD_ROWS,
   type Field,
@@ -9,17 +10,19 @@ import {
   type SetOperation,
   type UserFields,
 } from '../../../directory/users/fields.ts'
-import { createUser } from '../../../directory/users/revisions.ts'
+import { createEmptyUser } from '../../../directory/users/revisions.ts'
+import { foldCase } from '../../../directory/users/search-entries.ts'
 import {
   type FieldValue,
   fillUser,
   findTotp,
   type Grant,
+  hasPasskeys,
   readField,
   type User,
   withField,
 } from '../../../directory/users/user.ts'
-import { type FoundPage, foldCase, matchesText, type UserQuery } from '../../../directory/users/user-search.ts'
+import { type FoundPage, matchesText, type UserQuery } from '../../../directory/users/user-search.ts'
 import { describePassword, NO_PASSWORD } from '../../../passwords/schemes.ts'
 import {
   type Call,
@@ -32,20 +35,21 @@ import {
 } from '../operation.ts'
 import { flag, listOf, object, oneOf, type Schema, type Static, text, toName } from '../schemas/schema.ts'
 import {
+  type GrantView,
+  type LastSignInView,
   MAX_PAGE,
+  NEW_GRANT,
   PAGE_QUERY,
-  type PageQuery,
-  type Grant as ShownGrant,
-  type User as ShownUser,
-  type SignIn,
+  type PageQueryView,
   toForm,
   USER,
   USER_MEMBERS,
   USER_PAGE,
   USER_STATUSES,
+  type UserView,
 } from '../schemas/users.ts'
-import { checkManaged, requireManaged, requireManagedName, toCheck } from './delegation.ts'
-import { addGrant, DRAFT, GIVEN, NEW_GRANT, readGiven, toDraft } from './user-input.ts'
+import { checkManaged, requireManaged, requireManagedName, toManager } from './delegation.ts'
+import { addGrant, DRAFT, GIVEN, readGiven, readUserDraft } from './user-input.ts'
 
 const MAX_TEXT = 256
 
@@ -55,7 +59,7 @@ const QUERY = object({
   'database?': text('A database that the user has a grant on, or a grant on one of its collections.'),
   'status?': oneOf(
     USER_STATUSES,
-    '`idle`: no sign-in with the password for 90 days, or none at all. `second-factor`: one-time codes are set up.',
+    '`idle`: no sign-in with the password for 90 days, or none at all. `second-factor`: one-time codes or a passkey.',
   ),
   ...PAGE_QUERY,
 })
@@ -91,7 +95,7 @@ function toSetOperation(name: FieldName, type: Field['type'], { path, summary, m
       const { [toName(member)]: given, current_password: current } = call.body
       if (needsProof && given === provenValue) await requireOwnPassword(call, nameOf(call), current)
       // the schema and the reader of its type have checked it
-      const value = readGiven(type, given) as FieldValue<FieldName> | undefined
+      const value = readGiven(type, toName(member), given) as FieldValue<FieldName> | undefined
       return changeManaged(deps, call, (user) => withField(user, name, value))
     },
   })
@@ -123,9 +127,9 @@ export const USER_OPERATIONS = {
     body: DRAFT,
     reply: USER,
     async run(deps, call) {
-      const draft = toDraft(call.body)
-      requireManaged(deps, call, fillUser(createUser(draft.name, NO_PASSWORD), draft))
-      return showUser(await deps.directory.createUser(draft, { signal: call.signal }))
+      const draft = readUserDraft(call.body)
+      requireManaged(deps, call, fillUser(createEmptyUser(draft.name, NO_PASSWORD), draft))
+      return showUser(await deps.directory.createUser(draft, call.caller))
     },
   }),
   'user.remove': operation('DELETE /users/{name}', 'userAdmin', {
@@ -136,7 +140,7 @@ export const USER_OPERATIONS = {
       const name = nameOf(call)
       await requireManagedName(deps, call, name)
       await requireOwnPassword(call, name, call.body.current_password)
-      return { name, revision: await deps.directory.removeUser(name, toCheck(deps, call), 'any') }
+      return { name, revision: await deps.directory.removeUser(name, toManager(deps, call), 'any') }
     },
   }),
   'user.set-password': operation('PUT /users/{name}/password', 'userAdmin', {
@@ -149,9 +153,8 @@ export const USER_OPERATIONS = {
       await requireOwnPassword(call, nameOf(call), current)
       const before = await deps.directory.findUser(nameOf(call))
       const mark = (user: User) => (isMarked === undefined ? user : withField(user, 'mustChangePassword', isMarked))
-      const after = await deps.directory.changeUser(nameOf(call), toCheck(deps, call), mark, {
+      const after = await deps.directory.changeUser(nameOf(call), toManager(deps, call), mark, {
         password: { password },
-        signal: call.signal,
         ...(isMarked !== undefined && { mustChangePassword: isMarked }),
       })
       // another password than the current one raises the session epoch
@@ -174,10 +177,12 @@ export const USER_OPERATIONS = {
   ...SET_OPERATIONS,
   'user.sign-out': operation('POST /users/{name}/sign-out', 'userAdmin', {
     summary: 'End all sessions and tokens of a user',
+    ...PROOF,
     reply: USER,
     async run(deps, call) {
+      await requireOwnPassword(call, nameOf(call), call.body.current_password)
       await requireManagedName(deps, call, nameOf(call))
-      return showUser(await deps.directory.signOut(nameOf(call), toCheck(deps, call)))
+      return showUser(await deps.directory.signOut(nameOf(call), toManager(deps, call)))
     },
   }),
 }
@@ -187,21 +192,23 @@ const withRoles = (user: User, { roles, add = [], remove = [] }: Static<typeof R
   return withField(user, 'roles', [...new Set([...kept, ...add])])
 }
 
-const changeManaged = async (deps: OperationDeps, call: Call, change: (user: User) => User): Promise<ShownUser> =>
-  showUser(await deps.directory.changeUser(nameOf(call), toCheck(deps, call), change))
+const changeManaged = async (deps: OperationDeps, call: Call, change: (user: User) => User): Promise<UserView> =>
+  showUser(await deps.directory.changeUser(nameOf(call), toManager(deps, call), change))
 
-export const showManaged = (deps: OperationDeps, call: Call, user: User) => ({
-  ...showUser(user),
-  totp: findTotp(user) !== undefined,
-  canEdit: checkManaged(deps, call, user) === undefined,
-})
+/** The address of a user with more rights than the caller is private. */
+export function showManaged(deps: OperationDeps, call: Call, user: User) {
+  const canEdit = checkManaged(deps, call, user) === undefined
+  const shown = canEdit ? user : withField(user, 'address', undefined)
+  const factors = { totp: findTotp(user) !== undefined, ...(hasPasskeys(user) && { hasPasskeys: true }) }
+  return { ...showUser(shown), ...factors, canEdit }
+}
 
 /** `null`: none is known. */
-export const showSignIn = (signIn: LastSignIn | undefined): SignIn | null =>
+export const showSignIn = (signIn: LastSignIn | undefined): LastSignInView | null =>
   signIn ? { at: new Date(signIn.at * 1000).toISOString(), peer: signIn.peer } : null
 
 /** One page in the order of names. The next one begins after `next`. */
-export async function readPage(directory: Directory, { limit = MAX_PAGE, after }: PageQuery) {
+export async function readPage(directory: Directory, { limit = MAX_PAGE, after }: PageQueryView) {
   // names of users that are left out because their records are damaged
   const damaged: string[] = []
   const users = await directory.listUsers({
@@ -215,6 +222,7 @@ export async function readPage(directory: Directory, { limit = MAX_PAGE, after }
 
 /** How the API shows the values of these types; those of others as they are. */
 const SHOW: Readonly<Partial<Record<Field['type'], (value: never) => unknown>>> = {
+  address: ({ text }: VerifiedAddress) => text,
   grants: (grants: User['multiModel']['grants']) =>
     Object.fromEntries([...grants].map(([database, grant]) => [database, showGrant(grant)])),
   password: describePassword,
@@ -222,7 +230,7 @@ const SHOW: Readonly<Partial<Record<Field['type'], (value: never) => unknown>>> 
   tokens: (tokens: readonly unknown[]) => tokens.length,
 }
 
-export const showUser = (user: User): ShownUser =>
+export const showUser = (user: User): UserView =>
   Object.fromEntries(
     FIELD_ROWS.flatMap(([name, { type, shown }]) => {
       const value = readField(user, name)
@@ -231,9 +239,9 @@ export const showUser = (user: User): ShownUser =>
       return shown && value !== undefined ? [[toName(shown), show ? show(value as never) : value]] : []
     }),
     // the members are those of the schema, which is made of the same rows
-  ) as unknown as ShownUser
+  ) as unknown as UserView
 
-const showGrant = ({ level, collections }: Grant): ShownGrant => ({
+const showGrant = ({ level, collections }: Grant): GrantView => ({
   ...(level && { level }),
   ...(collections.size > 0 && { collections: Object.fromEntries(collections) }),
 })

@@ -8,7 +8,7 @@ import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import { requireJsonType, requireObjectBody, toListReply } from '../body.ts'
 import type { UsersDeps } from '../deps.ts'
 import { findVisible, renderDocument, toVisible, type VisibleDocument } from './document.ts'
-import { readFlag, readJsonParameter, readWhole } from './query.ts'
+import { invalidQuery, readFlag, readJsonParameter, readWhole } from './query.ts'
 import { renderSequence } from './user-changes.ts'
 
 interface ListQuery {
@@ -44,17 +44,20 @@ export async function allDocs(context: RequestContext, deps: UsersDeps): Promise
 
 /** The parameters are in the query or, for a `POST`, in the JSON body. */
 async function readListQuery(context: RequestContext): Promise<ListQuery> {
-  if (context.method !== 'POST') return toListQuery(context.query)
+  if (context.method !== 'POST') return toListQuery(context.query, 'parameter')
   requireJsonType(context)
   const given = new URLSearchParams(context.query)
   const body = await requireObjectBody(context)
   for (const [name, value] of Object.entries(body)) given.set(name, JSON.stringify(value))
-  return toListQuery(given)
+  return toListQuery(given, 'keys' in body ? 'body member' : 'parameter')
 }
 
-function toListQuery(given: URLSearchParams): ListQuery {
+function toListQuery(given: URLSearchParams, place: 'parameter' | 'body member'): ListQuery {
   const keys = readJsonParameter(given, 'keys')
-  if (keys !== undefined && !Array.isArray(keys)) throw badRequest('`keys` must be an array.')
+  if (keys !== undefined && !Array.isArray(keys)) throw badRequest(`\`keys\` ${place} must be an array.`)
+  if (readFlag(given, 'reduce')) throw invalidQuery('Reduce is invalid for map-only views.')
+  if (readFlag(given, 'group') || readWhole(given, 'group_level'))
+    throw invalidQuery('Invalid use of grouping on a map view.')
   return {
     range: readRange(given),
     keys,
@@ -81,8 +84,8 @@ async function renderHead({ directory, changes }: UsersDeps, query: ListQuery): 
   const total = await directory.countUsers()
   // the number of rows before a start key is not known without reading them
   const offset = query.keys || query.range.start !== undefined ? null : Math.min(query.skip, total)
-  const sequence = query.hasSequence ? `"update_seq":${renderSequence(await changes.head())},` : ''
-  return `{"total_rows":${total},${sequence}"offset":${offset},"rows":[`
+  const sequence = query.hasSequence ? `,"update_seq":${renderSequence(await changes.head())}` : ''
+  return `{"total_rows":${total},"offset":${offset}${sequence},"rows":[`
 }
 
 async function* listRange(deps: UsersDeps, { range }: ListQuery, reader: Identity): AsyncGenerator<Row, void> {

@@ -22,7 +22,8 @@ export const documentRight = ({ prefix }: Pick<UsersDeps, 'prefix'>): DocumentRi
 })
 
 /** Whether parts of user documents are public. */
-const hasPublicFields = ({ isPublic, publicFields }: UsersSettings): boolean => isPublic && publicFields.length > 0
+const hasPublicFields = ({ chttpd_auth: auth }: UsersSettings): boolean =>
+  auth.users_db_public && auth.public_fields.length > 0
 
 /** `own`: whole, with the key of the second factor masked. */
 export type View = 'whole' | 'own' | 'public' | 'none'
@@ -43,16 +44,16 @@ export function requireBulkReader(reader: Identity, settings: UsersSettings): vo
 
 /** Rejects an anonymous POST before its body is read, if sign-up is closed. */
 export function requireSender(writer: Identity, settings: UsersSettings): void {
-  if (isAnonymous(writer) && !settings.allowsSignUp) throw new Refusal('authentication_required')
+  if (isAnonymous(writer) && !settings.chttpd_auth.allow_sign_up) throw new Refusal('authentication_required')
 }
 
 /** Users may write only their own document, and with sign-up that of a new user. */
 export function requireWriter(writer: Identity, target: DocumentId, settings: UsersSettings): void {
   if (writer.isAdmin) return
-  if (writer.name === null && !settings.allowsSignUp) throw new Refusal('authentication_required')
+  if (writer.name === null && !settings.chttpd_auth.allow_sign_up) throw new Refusal('authentication_required')
   if (target.kind === 'design') throw new Refusal('forbidden', { reason: 'You are not a db or server admin.' })
   if (target.kind === 'local') throw new Refusal('admin_required')
-  const isPossible = isOwn(writer, target) || (settings.allowsSignUp && target.kind === 'user')
+  const isPossible = isOwn(writer, target) || (settings.chttpd_auth.allow_sign_up && target.kind === 'user')
   if (writer.name !== null && !isPossible) throw new Refusal('not_found')
 }
 
@@ -84,7 +85,7 @@ export function needsPassword({ isAdmin }: Identity, change: OwnChange): boolean
 export function requireOwnChange(identity: Identity, change: OwnChange, settings: UsersSettings): void {
   if (identity.isAdmin) return
   const { old, isDeletion, keepsPassword } = change
-  if (!old && !settings.allowsSignUp) throw forbidden('Only _admin may create user documents.')
+  if (!old && !settings.chttpd_auth.allow_sign_up) throw forbidden('Only _admin may create user documents.')
   if (!isDeletion && !keepsPassword) throw forbidden('Only _admin may change the members of a stored password.')
 }
 

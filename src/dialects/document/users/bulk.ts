@@ -1,20 +1,21 @@
 /** Many documents in one request, each with its own result. */
+import { randomBytes } from 'node:crypto'
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import { findMember, isJsonObject } from '../../../base/json.ts'
 import { createPace, yieldToOthers } from '../../../base/pace.ts'
 import { type Identity, identityOf, isAnonymous } from '../../../directory/identity.ts'
 import { readRevision } from '../../../directory/users/revisions.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'
-import { requireJsonType, requireObjectBody, toJsonReply, toListReply } from '../body.ts'
+import { ON_ONE_LINE, requireJsonType, requireObjectBody, toDocumentReply, toListReply } from '../body.ts'
 import type { UsersDeps } from '../deps.ts'
-import { toErrorBody } from '../errors.ts'
+import { toDocumentErrorBody } from '../errors.ts'
 import { requireBulkReader } from './authorize.ts'
 import { findVisible, matchRevision, renderDocument, type VisibleDocument } from './document.ts'
 import { readExtras } from './get.ts'
 import { readId } from './id.ts'
 import { readFlag } from './query.ts'
 import { readRevisionText, readSent, requireRevisionText, type SentDocument } from './sent.ts'
-import { CLOSED_TO_REPLICATION, writeDocument } from './write.ts'
+import { CLOSED_TO_REPLICATION, writeUserDocument } from './write.ts'
 
 const MAX_DOCUMENTS = 10_000
 
@@ -31,14 +32,16 @@ export async function bulkDocs(context: RequestContext, deps: UsersDeps): Promis
     results.push(await writeOne(context, sent, deps))
     await yieldToOthers()
   }
-  return toJsonReply(201, results)
+  return toDocumentReply(201, results)
 }
 
 type Body = Readonly<Record<string, unknown>>
 
 async function readDocuments(body: Body): Promise<readonly SentDocument[]> {
   const docs = requireDocs(body, '`docs` parameter must be an array.')
-  if (findMember(body, 'new_edits') === false) throw new Refusal('forbidden', { reason: CLOSED_TO_REPLICATION })
+  const isNew = findMember(body, 'new_edits') ?? true
+  if (typeof isNew !== 'boolean') throw badRequest('`new_edits` parameter must be a boolean.')
+  if (!isNew) throw new Refusal('forbidden', { reason: CLOSED_TO_REPLICATION })
   if (findMember(body, 'all_or_nothing') === true) throw badRequest('all_or_nothing is not supported.')
   const pace = createPace()
   const documents: SentDocument[] = []
@@ -66,12 +69,12 @@ function requireOwn(documents: readonly SentDocument[], writer: Identity, { pref
 }
 
 async function writeOne(context: RequestContext, sent: SentDocument, deps: UsersDeps): Promise<unknown> {
-  const { id = '' } = sent
+  const { id = randomBytes(16).toString('hex') } = sent
   try {
-    return { ok: true, ...(await writeDocument(context, { id, sent }, deps)) }
+    return { ok: true, ...(await writeUserDocument(context, { id, sent }, deps)) }
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    return { id, ...toErrorBody(error) }
+    return { id, ...toDocumentErrorBody(error) }
   }
 }
 
@@ -94,7 +97,7 @@ export async function bulkGet(context: RequestContext, deps: UsersDeps): Promise
     const result = match ? `{"ok":${renderDocument(match, extras)}}` : renderMissing({ id, revision })
     return `{"id":${JSON.stringify(id)},"docs":[${result}]}`
   }
-  return toListReply('{"results":[', requested, render)
+  return toListReply('{"results":[', requested, render, ON_ONE_LINE)
 }
 
 function readRequested(value: unknown): RequestedDocument {
@@ -105,7 +108,7 @@ function readRequested(value: unknown): RequestedDocument {
 }
 
 const renderMissing = ({ id, revision = 'undefined' }: RequestedDocument): string =>
-  JSON.stringify({ error: { id, rev: revision, error: 'not_found', reason: 'missing' } })
+  JSON.stringify({ error: { rev: revision, reason: 'missing', id, error: 'not_found' } })
 
 /** For `_revs_diff` and `_missing_revs`: which of the client's revisions of a document this database does not have. */
 interface Difference {
@@ -120,13 +123,13 @@ export async function revisionsDiff(context: RequestContext, deps: UsersDeps): P
     id,
     ancestor === undefined ? { missing } : { missing, possible_ancestors: [ancestor] },
   ])
-  return toJsonReply(200, Object.fromEntries(rows))
+  return toDocumentReply(200, Object.fromEntries(rows))
 }
 
 /** The older form of `_revs_diff`. */
 export async function missingRevisions(context: RequestContext, deps: UsersDeps): Promise<Reply> {
   const rows = (await findDifferences(context, deps)).map(({ id, missing }) => [id, missing])
-  return toJsonReply(200, { missing_revs: Object.fromEntries(rows) })
+  return toDocumentReply(200, { missing_revs: Object.fromEntries(rows) })
 }
 
 async function findDifferences(context: RequestContext, deps: UsersDeps): Promise<readonly Difference[]> {

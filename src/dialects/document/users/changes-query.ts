@@ -2,7 +2,7 @@
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import { findMember } from '../../../base/json.ts'
 import type { Position } from '../../../directory/store-port/changes.ts'
-import type { RequestContext } from '../../../http/request-context.ts'
+import type { RequestContext, RequestHead } from '../../../http/request-context.ts'
 import { requireJsonType, requireObjectBody } from '../body.ts'
 import type { UsersDeps } from '../deps.ts'
 import type { VisibleDocument } from './document.ts'
@@ -31,7 +31,13 @@ export interface Filter {
   matches(document: VisibleDocument): boolean
 }
 
-const FEEDS: ReadonlySet<string> = new Set<FeedKind>(['normal', 'longpoll', 'continuous', 'eventsource'])
+const FEEDS: ReadonlyMap<string, FeedKind> = new Map<string, FeedKind>([
+  ['normal', 'normal'],
+  ['continuous', 'continuous'],
+  ['live', 'continuous'],
+  ['longpoll', 'longpoll'],
+  ['eventsource', 'eventsource'],
+])
 const MAX_TIMEOUT_MS = 60_000
 const DEFAULT_HEARTBEAT_MS = 60_000
 const MIN_HEARTBEAT_MS = 100
@@ -39,6 +45,8 @@ const MAX_HEARTBEAT_MS = 3_600_000
 
 export async function readChangesQuery(context: RequestContext, deps: UsersDeps): Promise<ChangesQuery> {
   const { query } = context
+  // every sequence is sent, as CouchDB may do, whatever the interval
+  if (!/^0*[1-9]\d*$/.test(query.get('seq_interval') ?? '1')) throw badRequest('invalid_seq_interval')
   return {
     feed: readFeed(query.get('feed') ?? 'normal'),
     filter: await readFilter(context),
@@ -51,18 +59,17 @@ export async function readChangesQuery(context: RequestContext, deps: UsersDeps)
   }
 }
 
-const isFeedKind = (text: string): text is FeedKind => FEEDS.has(text)
-
 function readFeed(text: string): FeedKind {
-  if (isFeedKind(text)) return text
-  throw new Refusal('query_invalid', { reason: `Invalid value for feed: ${JSON.stringify(text)}` })
+  const feed = FEEDS.get(text)
+  if (feed === undefined) throw badRequest(`Supported \`feed\` types: ${[...FEEDS.keys()].join(', ')}`)
+  return feed
 }
 
-async function readSince(context: RequestContext, { changes }: UsersDeps): Promise<Position> {
+async function readSince(context: RequestHead, { changes }: UsersDeps): Promise<Position> {
   const { query } = context
   const text = context.header('last-event-id') ?? query.get('last-event-id') ?? query.get('since') ?? '0'
   const position = readSequence(text, await changes.head())
-  if (!position) throw new Refusal('query_invalid', { reason: 'Malformed sequence supplied in since' })
+  if (!position) throw badRequest("Malformed sequence supplied in 'since' parameter.")
   return position
 }
 
@@ -70,8 +77,10 @@ function readHeartbeat(query: URLSearchParams): number | undefined {
   const text = query.get('heartbeat')
   if (text === null || text === 'false') return undefined
   if (text === 'true') return DEFAULT_HEARTBEAT_MS
-  const ms = readWhole(query, 'heartbeat') ?? 0
-  if (ms === 0) throw new Refusal('query_invalid', { reason: 'The heartbeat value should be a positive integer.' })
+  const ms = Number(text)
+  if (!/^-?\d+$/.test(text))
+    throw badRequest('Invalid heartbeat value. Expecting a positive integer value (in milliseconds).')
+  if (ms <= 0) throw badRequest('The heartbeat value should be a positive integer (in milliseconds).')
   return Math.min(Math.max(ms, MIN_HEARTBEAT_MS), MAX_HEARTBEAT_MS)
 }
 
@@ -89,11 +98,13 @@ const FILTERS: ReadonlyMap<string, FilterReader> = new Map<string, FilterReader>
 
 async function readFilter(context: RequestContext): Promise<Filter> {
   const body = context.method === 'POST' ? await readOptionalBody(context) : {}
-  const name = context.query.get('filter')
-  if (name === null) return MATCH_ALL
+  const name = context.query.get('filter') ?? ''
+  if (name === '') return MATCH_ALL
   const read = FILTERS.get(name)
-  if (!read) throw new Refusal('not_found')
-  return read(context, body)
+  if (read) return read(context, body)
+  if (name.startsWith('_')) throw badRequest('unknown builtin filter name')
+  if (name.split('/').length !== 2) throw badRequest('`filter` must be of the form `designname/filtername`')
+  throw new Refusal('not_found')
 }
 
 async function readOptionalBody(context: RequestContext): Promise<Body> {
@@ -103,14 +114,16 @@ async function readOptionalBody(context: RequestContext): Promise<Body> {
   return requireObjectBody(context)
 }
 
-function readIdFilter(context: RequestContext, body: Body): Filter {
+function readIdFilter(context: RequestHead, body: Body): Filter {
   const ids = findMember(body, 'doc_ids') ?? readJsonParameter(context.query, 'doc_ids')
-  if (!Array.isArray(ids)) throw badRequest('`doc_ids` filter parameter is not a list.')
+  if (!Array.isArray(ids) || ids.some((id) => typeof id !== 'string'))
+    throw badRequest('`doc_ids` filter parameter is not a list of doc ids.')
   const wanted = new Set<unknown>(ids)
   return { ...MATCH_ALL, matchesId: (id) => wanted.has(id) }
 }
 
-function readSelectorFilter(_context: RequestContext, body: Body): Filter {
+function readSelectorFilter({ method }: RequestContext, body: Body): Filter {
+  if (method !== 'POST') throw badRequest('Selector must be specified in POST payload')
   const matches = readSelector(findMember(body, 'selector'))
   return { ...MATCH_ALL, matches: (document) => matches(toObject(document)) }
 }

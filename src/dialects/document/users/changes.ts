@@ -28,7 +28,7 @@ const LIST = {
   head: '{"results":[\n',
   renderRow: (json: string, _sequence: string, isFirst: boolean) => `${isFirst ? '' : ',\n'}${json}`,
   heartbeat: '\n',
-  renderTail: (lastSequence: string, pending: number) => `\n],\n"last_seq":${lastSequence},"pending":${pending}}\n`,
+  renderTail: (lastSequence: string, pending: number) => `\n],\n"last_seq":${lastSequence},"pending":${pending}}\n\n`,
 }
 
 const FEED_FORMATS: Readonly<Record<FeedKind, FeedFormat>> = {

@@ -2,9 +2,8 @@
 import { Refusal } from '../../../base/errors.ts'
 import { yieldToOthers } from '../../../base/pace.ts'
 import { ADMIN_ROLE } from '../../../directory/identity.ts'
-import { ANY_USER } from '../../../directory/users/user-operations.ts'
-import type { Reply, RequestContext } from '../../../http/request-context.ts'
-import { requireJsonType, toJsonReply } from '../body.ts'
+import type { Reply, RequestHead, RequestIdentity } from '../../../http/request-context.ts'
+import { requireJsonType, toDocumentReply } from '../body.ts'
 import type { UsersDeps } from '../deps.ts'
 import { toSequenceText } from './user-changes.ts'
 
@@ -31,16 +30,17 @@ export function putDatabase(): never {
 const PAGE = 500
 
 /** Deletes all users. The database itself is part of the server and stays. */
-export async function deleteDatabase(context: RequestContext, { directory, settings }: UsersDeps): Promise<Reply> {
-  if (!settings().isDeletable) throw new Refusal('forbidden', { reason: 'The database of users cannot be deleted.' })
+export async function deleteDatabase(context: RequestIdentity, { directory, settings }: UsersDeps): Promise<Reply> {
+  if (!settings().couchdb.users_db_deletable)
+    throw new Refusal('forbidden', { reason: 'The database of users cannot be deleted.' })
   for (let users = await directory.listUsers({ limit: PAGE }); users.length > 0; ) {
     for (const { name } of users) {
-      await directory.removeUser(name, ANY_USER, 'any').catch(ignoreNotFound)
+      await directory.removeUser(name, context, 'any').catch(ignoreNotFound)
       await yieldToOthers()
     }
     users = context.signal.aborted ? [] : await directory.listUsers({ limit: PAGE })
   }
-  return toJsonReply(200, { ok: true })
+  return toDocumentReply(200, { ok: true })
 }
 
 /** Another request may have deleted the user in the meantime. */
@@ -51,14 +51,14 @@ function ignoreNotFound(error: unknown): void {
 /** Without members, every client may open the database. The rules for documents decide what each client sees. */
 const SECURITY = { admins: { names: [], roles: [ADMIN_ROLE] }, members: { names: [], roles: [] } }
 
-export const getSecurity = (): Reply => toJsonReply(200, SECURITY)
+export const getSecurity = (): Reply => toDocumentReply(200, SECURITY)
 
 export function putSecurity(): never {
   throw new Refusal('forbidden', { reason: "You can't edit the security object of the user database." })
 }
 
 /** Does nothing: every write is on disk before it is answered. */
-export function ensureFullCommit(context: RequestContext): Reply {
+export function ensureFullCommit(context: RequestHead): Reply {
   requireJsonType(context)
-  return toJsonReply(201, { ok: true, instance_start_time: '0' })
+  return toDocumentReply(201, { ok: true, instance_start_time: '0' })
 }

@@ -10,7 +10,7 @@ import { type View, viewOf } from './authorize.ts'
 import { readId } from './id.ts'
 
 /** A pair, because an object would move names that look like numbers to the front. */
-export type Member = readonly [name: string, value: unknown]
+export type DocumentMember = readonly [name: string, value: unknown]
 
 /** The current revision of a document. Users have no conflicting revisions. */
 export interface VisibleDocument {
@@ -18,7 +18,7 @@ export interface VisibleDocument {
   readonly revision: string
   readonly ancestors: Ancestors
   readonly isDeleted: boolean
-  readonly members: readonly Member[]
+  readonly members: readonly DocumentMember[]
   readonly view: Exclude<View, 'none'>
 }
 
@@ -55,8 +55,8 @@ function findMembers(user: User, reader: Identity, deps: UsersDeps) {
 const SECRET_MEMBERS: ReadonlySet<string> = new Set([...PASSWORD_MEMBERS, 'password', TOTP_MEMBER])
 
 /** All members except `_id` and `_rev`. The stored password comes first, as in CouchDB. */
-function toMembers({ name, password, document }: User): readonly Member[] {
-  const isOther = ([member]: Member) => !DOCUMENT_MEMBERS.has(member) && !PASSWORD_MEMBERS.has(member)
+function toMembers({ name, password, document }: User): readonly DocumentMember[] {
+  const isOther = ([member]: DocumentMember) => !DOCUMENT_MEMBERS.has(member) && !PASSWORD_MEMBERS.has(member)
   return [
     ...Object.entries(toDocumentMembers(password)),
     ['name', name],
@@ -66,17 +66,17 @@ function toMembers({ name, password, document }: User): readonly Member[] {
   ]
 }
 
-const toOwnMembers = (user: User): readonly Member[] => {
+const toOwnMembers = (user: User): readonly DocumentMember[] => {
   const totp = findTotp(user)
   if (totp === undefined) return toMembers(user)
   return toMembers(user).map(([name, value]) => (name === TOTP_MEMBER ? [name, maskTotp(totp)] : [name, value]))
 }
 
-const toPublicMembers = (user: User, { publicFields }: UsersSettings): readonly Member[] =>
-  toMembers(user).filter(([member]) => publicFields.includes(member) && !SECRET_MEMBERS.has(member))
+const toPublicMembers = (user: User, { chttpd_auth }: UsersSettings): readonly DocumentMember[] =>
+  toMembers(user).filter(([member]) => chttpd_auth.public_fields.includes(member) && !SECRET_MEMBERS.has(member))
 
 const MEMBERS_OF: Readonly<
-  Record<VisibleDocument['view'], (user: User, settings: UsersSettings) => readonly Member[]>
+  Record<VisibleDocument['view'], (user: User, settings: UsersSettings) => readonly DocumentMember[]>
 > = {
   whole: toMembers,
   own: toOwnMembers,
@@ -113,7 +113,7 @@ export function renderDocument(document: VisibleDocument, extras: Extras = NO_EX
   ])
 }
 
-export const renderMembers = (members: readonly Member[]): string =>
+export const renderMembers = (members: readonly DocumentMember[]): string =>
   `{${members.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')}}`
 
 /** The document if it has the requested revision or, with `latest=true`, a later one. */

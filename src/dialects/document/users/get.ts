@@ -3,14 +3,14 @@ import { randomBytes } from 'node:crypto'
 import { Refusal } from '../../../base/errors.ts'
 import { identityOf } from '../../../directory/identity.ts'
 import { TOTP_MEMBER } from '../../../directory/users/user.ts'
-import type { Reply, RequestContext } from '../../../http/request-context.ts'
+import type { Reply, RequestHead, RequestIdentity } from '../../../http/request-context.ts'
 import { toTextReply } from '../body.ts'
 import type { UsersDeps } from '../deps.ts'
 import { type Extras, findVisible, matchRevision, renderDocument, type VisibleDocument } from './document.ts'
 import { readFlag, readJsonParameter } from './query.ts'
 import { readRevisionText } from './sent.ts'
 
-export async function getDocument(context: RequestContext, id: string, deps: UsersDeps): Promise<Reply> {
+export async function getDocument(context: RequestHead & RequestIdentity, id: string, deps: UsersDeps): Promise<Reply> {
   const { query } = context
   const reader = identityOf(context)
   if (id.startsWith('_design/') && !reader.isAdmin) throw new Refusal('forbidden', { reason: DESIGN_IS_CLOSED })
@@ -38,7 +38,7 @@ function requireRevision(document: VisibleDocument | undefined, revision: string
   return match
 }
 
-function toReply(context: RequestContext, document: VisibleDocument, extras: Extras): Reply {
+function toReply(context: RequestHead, document: VisibleDocument, extras: Extras): Reply {
   const tag = toTag(document)
   if (!hasTotp(document) && matchesTag(context.header('if-none-match'), tag)) {
     return {
@@ -75,7 +75,7 @@ const MAX_REVISIONS = 1000
 
 /** Replicators request revisions this way. The reply is a JSON list, or multipart if the client accepts that. */
 function getOpenRevisions(
-  context: RequestContext,
+  context: RequestHead,
   document: VisibleDocument | undefined,
   extras: Extras,
   isLatest: boolean,

@@ -5,20 +5,23 @@
 import type { LRUCache } from 'lru-cache'
 import { createLruCache } from '../../../base/caches.ts'
 import { badRequest, Refusal } from '../../../base/errors.ts'
-import type { Reply, RequestContext } from '../../../http/request-context.ts'
-import { requireExactBody, toJsonReply, toTextReply } from '../body.ts'
-import { type Member, renderMembers } from './document.ts'
+import type { Reply, RequestContext, RequestHead } from '../../../http/request-context.ts'
+import { requireExactBody, toDocumentReply, toTextReply } from '../body.ts'
+import { type DocumentMember, renderMembers } from './document.ts'
 import { readFlag } from './query.ts'
 import { readRequestRevision, readSent } from './sent.ts'
 
-export type LocalDocuments = LRUCache<string, { readonly revision: string; readonly members: readonly Member[] }>
+export type LocalDocuments = LRUCache<
+  string,
+  { readonly revision: string; readonly members: readonly DocumentMember[] }
+>
 
 const MAX_DOCUMENTS = 500
 const MAX_BYTES = 65_536
 
 export const createLocalDocuments = (): LocalDocuments => createLruCache(MAX_DOCUMENTS)
 
-export function getLocal(context: RequestContext, id: string, documents: LocalDocuments): Reply {
+export function getLocal(context: RequestHead, id: string, documents: LocalDocuments): Reply {
   const found = documents.get(id)
   if (!found) throw new Refusal('not_found')
   const revisions = readFlag(context.query, 'revs') ? [['_revisions', toRevisions(found.revision)] as const] : []
@@ -36,7 +39,7 @@ export async function putLocal(context: RequestContext, id: string, documents: L
   const before = readRequestRevision(context, sent.revision) ?? '0-0'
   const revision = `0-${readCount(before) + 1}`
   documents.set(id, { revision, members })
-  return toJsonReply(201, { ok: true, id, rev: revision })
+  return toDocumentReply(201, { ok: true, id, rev: revision })
 }
 
 /** Revisions of local documents begin with 0 and have no digest. */
@@ -49,5 +52,5 @@ function readCount(revision: string): number {
 
 export function deleteLocal(id: string, documents: LocalDocuments): Reply {
   if (!documents.delete(id)) throw new Refusal('not_found')
-  return toJsonReply(200, { ok: true, id, rev: '0-0' })
+  return toDocumentReply(200, { ok: true, id, rev: '0-0' })
 }

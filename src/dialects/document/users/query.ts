@@ -1,17 +1,20 @@
 /** Reads query parameters. */
-import { Refusal } from '../../../base/errors.ts'
+import { badRequest, Refusal } from '../../../base/errors.ts'
 import { keepsNumbers, readJson } from '../../../base/json.ts'
 
 type Parameters = Pick<URLSearchParams, 'get' | 'has'>
 
-const invalidQuery = (reason: string): Refusal => new Refusal('query_invalid', { reason })
+export const invalidQuery = (reason: string): Refusal => new Refusal('query_invalid', { reason })
 
 export function readFlag(query: Parameters, name: string, initial = false): boolean {
   const text = query.get(name)
   if (text === null) return initial
   if (text === 'true' || text === 'false') return text === 'true'
-  throw invalidQuery(`Invalid boolean parameter: ${JSON.stringify(text)}`)
+  throw invalidQuery(`Invalid boolean parameter: ${renderText(text)}`)
 }
+
+/** As Erlang prints it. */
+const renderText = (text: string): string => (text === '' ? '[]' : JSON.stringify(text))
 
 const WHOLE = /^\d{1,15}$/
 
@@ -19,7 +22,7 @@ export function readWhole(query: Parameters, name: string): number | undefined {
   const text = query.get(name)
   if (text === null) return undefined
   if (WHOLE.test(text)) return Number(text)
-  throw invalidQuery(`Invalid value for ${name}: ${JSON.stringify(text)}`)
+  throw invalidQuery(`Invalid value for ${/^-\d+$/.test(text) ? 'positive integer' : 'integer'}: ${renderText(text)}`)
 }
 
 /** A parameter whose value is JSON. */
@@ -28,7 +31,7 @@ export function readJsonParameter(query: Parameters, name: string): unknown {
   if (text === null) return undefined
   const reading = readJson(text)
   if (reading.kind === 'refused' || !isShallow(reading.value) || !keepsNumbers(text))
-    throw invalidQuery(`Invalid JSON in parameter ${name}`)
+    throw badRequest('invalid UTF-8 JSON')
   return reading.value
 }
 

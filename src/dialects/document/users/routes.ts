@@ -1,8 +1,8 @@
 /** The routes of the users database: the users of the directory as CouchDB documents. */
 import type { Methods, Params, Reply, RequestContext } from '../../../http/request-context.ts'
-import { toJsonReply } from '../body.ts'
+import { toDocumentReply } from '../body.ts'
 import type { UsersDeps } from '../deps.ts'
-import { type DocumentRoute, RIGHTS, rejectUnknownPath } from '../rights.ts'
+import { DOCUMENT_RIGHTS, type DocumentRoute, rejectUnknownDocumentPath } from '../rights.ts'
 import { allDocs } from './all-docs.ts'
 import { documentRight, ID_RIGHT, listRight } from './authorize.ts'
 import { bulkDocs, bulkGet, missingRevisions, revisionsDiff } from './bulk.ts'
@@ -12,18 +12,18 @@ import { getDocument } from './get.ts'
 import { createLocalDocuments, deleteLocal, getLocal, putLocal } from './local.ts'
 import { deleteDocument, postDocument, putDocument } from './write.ts'
 
-export function usersRoutes(deps: UsersDeps): readonly DocumentRoute[] {
+export function createDocumentUsersRoutes(deps: UsersDeps): readonly DocumentRoute[] {
   const root = `/${deps.database}`
-  const { open, admin } = RIGHTS
+  const { open, admin } = DOCUMENT_RIGHTS
   const list = listRight(deps)
   const listDocs = (context: RequestContext) => allDocs(context, deps)
   const listChanges = (context: RequestContext) => getChanges(context, deps)
   return [
     {
       path: root,
-      right: RIGHTS.database,
+      right: DOCUMENT_RIGHTS.database,
       methods: {
-        GET: async () => toJsonReply(200, await usersInfo(deps)),
+        GET: async () => toDocumentReply(200, await usersInfo(deps)),
         PUT: putDatabase,
         DELETE: (context) => deleteDatabase(context, deps),
         POST: (context) => postDocument(context, deps),
@@ -51,10 +51,10 @@ export function usersRoutes(deps: UsersDeps): readonly DocumentRoute[] {
     { path: `${root}/_security`, right: open, methods: { GET: getSecurity, PUT: putSecurity }, allow: ['PUT', 'GET'] },
     ...documentRoutes(deps, root),
     // nothing below is forwarded
-    { path: `${root}/{...}`, right: ID_RIGHT, handle: rejectUnknownPath },
-    { path: `${root}/_all_docs/{...}`, right: list, handle: rejectUnknownPath },
-    { path: `${root}/_changes/{...}`, right: admin, handle: rejectUnknownPath },
-    { path: `${root}/_local/{...}`, right: admin, handle: rejectUnknownPath },
+    { path: `${root}/{...}`, right: ID_RIGHT, handle: rejectUnknownDocumentPath },
+    { path: `${root}/_all_docs/{...}`, right: list, handle: rejectUnknownDocumentPath },
+    { path: `${root}/_changes/{...}`, right: admin, handle: rejectUnknownDocumentPath },
+    { path: `${root}/_local/{...}`, right: admin, handle: rejectUnknownDocumentPath },
   ]
 }
 
@@ -70,13 +70,13 @@ function documentRoutes(deps: UsersDeps, root: string): readonly DocumentRoute[]
     { path: `${root}/{id}`, right: documentRight(deps), methods: toMethods(({ id = '' }) => id), allow },
     {
       path: `${root}/_design/{name}`,
-      right: RIGHTS.open,
+      right: DOCUMENT_RIGHTS.open,
       methods: toMethods(({ name = '' }) => `_design/${name}`),
       allow,
     },
     {
       path: `${root}/_local/{name}`,
-      right: RIGHTS.admin,
+      right: DOCUMENT_RIGHTS.admin,
       methods: toMethods(({ name = '' }) => `_local/${name}`),
       allow,
     },

@@ -2,7 +2,7 @@
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import { isJsonObject } from '../../../base/json.ts'
 import type { UserRecord } from '../../../directory/users/user.ts'
-import type { RequestContext } from '../../../http/request-context.ts'
+import type { RequestHead } from '../../../http/request-context.ts'
 
 export interface SentDocument {
   readonly id: string | undefined
@@ -52,6 +52,7 @@ function requireNoAttachments(attachments: unknown): void {
 }
 
 function readIdText(id: unknown): string | undefined {
+  if (id === '') throw new Refusal('document_id_invalid', { reason: 'Document id must not be empty' })
   if (id === undefined || typeof id === 'string') return id
   throw new Refusal('document_id_invalid', { reason: 'Document id must be a string' })
 }
@@ -73,7 +74,7 @@ export function requireRevisionText(revision: unknown): string {
 const REVISION_TEXT = /^\d{1,15}-(?:[0-9a-fA-F]{32}|(?!.{32}$).*)$/s
 
 /** The revision in the document, the query or `If-Match`. If several are given, they must agree. */
-export function readRequestRevision(context: RequestContext, inDocument: string | undefined): string | undefined {
+export function readRequestRevision(context: RequestHead, inDocument: string | undefined): string | undefined {
   const inQuery = readRevisionText(context.query.get('rev') ?? undefined)
   if (inDocument !== undefined && inQuery !== undefined && inDocument !== inQuery)
     throw badRequest('Document rev from request body and query string have different values')

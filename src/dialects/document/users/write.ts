@@ -7,7 +7,6 @@ import { type Identity, identityOf } from '../../../directory/identity.ts'
 import { readTotp, unmaskTotp } from '../../../directory/second-factor/totp.ts'
 import { DOCUMENT_MEMBERS } from '../../../directory/users/fields.ts'
 import { findTotp, type Json, type NewPassword, TOTP_MEMBER, type User } from '../../../directory/users/user.ts'
-import { ANY_USER } from '../../../directory/users/user-operations.ts'
 import type { Reply, RequestContext } from '../../../http/request-context.ts'
 import {
   NO_PASSWORD,
@@ -16,7 +15,7 @@ import {
   type StoredPassword,
   toDocumentMembers,
 } from '../../../passwords/schemes.ts'
-import { requireExactBody, requireJsonType, toJsonReply } from '../body.ts'
+import { requireExactBody, requireJsonType, toDocumentReply } from '../body.ts'
 import type { UsersDeps } from '../deps.ts'
 import {
   isOwn,
@@ -60,10 +59,10 @@ export async function deleteDocument(context: RequestContext, id: string, deps: 
 
 async function write(context: RequestContext, { id, sent }: Edit, deps: UsersDeps): Promise<Reply> {
   const revision = readRequestRevision(context, sent.revision)
-  const { rev } = await writeDocument(context, { id, sent: { ...sent, revision } }, deps)
+  const { rev } = await writeUserDocument(context, { id, sent: { ...sent, revision } }, deps)
   const tag = ['ETag', `"${rev}"`] as const
   const location = ['Location', toPath(deps.database, id)] as const
-  return toJsonReply(sent.isDeletion ? 200 : 201, { ok: true, id, rev }, sent.isDeletion ? [tag] : [tag, location])
+  return toDocumentReply(sent.isDeletion ? 200 : 201, { ok: true, id, rev }, sent.isDeletion ? [tag] : [tag, location])
 }
 
 export interface Edit {
@@ -78,7 +77,7 @@ interface Update extends Edit {
 }
 
 /** Writes one document after all checks of the writer, the id, the revision and the content. */
-export async function writeDocument(
+export async function writeUserDocument(
   context: RequestContext,
   { id, sent: given }: Edit,
   deps: UsersDeps,
@@ -172,22 +171,21 @@ async function store(context: RequestContext, update: Update, { directory, signU
   const { sent, old } = update
   if (sent.isDeletion) {
     if (!old) throw new Refusal('not_found')
-    return directory.removeUser(old.name, ANY_USER, old.document.revision)
+    return directory.removeUser(old.name, context, old.document.revision)
   }
-  const caller = { signal: context.signal, peer: context.client.address }
   const newPassword = toNewPassword(update.password, old)
   const password = newPassword ? { password: newPassword } : {}
   const document = toStoredMembers(sent, update.password)
   if (!old) {
     // `checkProposal` requires a string
     const name = sent.members.get('name') as string
-    const create = () => directory.createUser({ name, ...document, ...password }, caller)
+    const create = () => directory.createUser({ name, ...document, ...password }, context)
     const created = await (identityOf(context).isAdmin ? create() : signUp(context, create))
     return created.document.revision
   }
   const change = (user: User): User => ({ ...user, document: { ...user.document, ...document } })
   const expected = old.document.revision
-  const changed = await directory.changeUser(old.name, ANY_USER, change, { expected, ...caller, ...password })
+  const changed = await directory.changeUser(old.name, context, change, { expected, ...password })
   return changed.document.revision
 }
 
@@ -201,7 +199,7 @@ function toStoredMembers({ members }: SentDocument, password: SentPassword) {
   }
 }
 
-type Members = ReadonlyMap<string, unknown>
+type MemberMap = ReadonlyMap<string, unknown>
 
 /** The password in a document that was sent. */
 type SentPassword =
@@ -211,7 +209,7 @@ type SentPassword =
   | { readonly kind: 'stored'; readonly stored: StoredPassword }
 
 /** A plain-text password replaces a hash in the same document. */
-function readSentPassword(members: Members): SentPassword {
+function readSentPassword(members: MemberMap): SentPassword {
   const password = members.get('password') ?? undefined
   if (password === undefined) return { kind: 'stored', stored: readDocumentPassword(Object.fromEntries(members)) }
   if (typeof password !== 'string') throw new Refusal('forbidden', { reason: toInvalid(password) })

@@ -1,8 +1,8 @@
 import { Refusal } from '../../../base/errors.ts'
 import { ALL, resolveCollectionLevel, resolveDatabaseLevel, SYSTEM_DATABASE } from '../../../directory/grants.ts'
 import type { Grant, GrantLevel } from '../../../directory/users/user.ts'
-import { ANY_USER } from '../../../directory/users/user-operations.ts'
 import type { Params } from '../../../http/request-context.ts'
+import { mayReadAll } from '../access.ts'
 import { readMembers } from '../body.ts'
 import type { MultiModelDeps, MultiModelHandler } from '../deps.ts'
 import { capLevel } from '../mode.ts'
@@ -24,16 +24,19 @@ async function findGrants({ directory }: MultiModelDeps, name: string): Promise<
 export const listDatabases: MultiModelHandler = async (deps, context, { user = '' }) => {
   const grants = await findGrants(deps, user)
   if (!grants) throw new Refusal('user_not_found')
-  const names = await listNames(deps, grants)
+  const names = await listNames(deps, grants, mayReadAll(context, deps.settings()))
   if (context.query.get('full') === 'true') return toWrappedReply(toConfigured(names, grants))
   const mode = deps.mode.get()
   const levels = names.map((name) => [name, capLevel(resolveDatabaseLevel(grants, name), mode)] as const)
   return toWrappedReply(Object.fromEntries(levels.filter(([, level]) => level !== 'none')))
 }
 
-async function listNames({ databases }: MultiModelDeps, grants: Grants): Promise<readonly string[]> {
-  const own = [...grants.keys()].filter((name) => name !== ALL)
-  return [...new Set([...(await databases.list()), ...own])].toSorted()
+/** Without `isComplete`, for a user who reads its own grants: the names of databases that it may enter. */
+async function listNames({ databases }: MultiModelDeps, grants: Grants, isComplete: boolean) {
+  const isShown = (name: string) =>
+    isComplete || name === SYSTEM_DATABASE || resolveDatabaseLevel(grants, name) !== 'none'
+  const names = new Set([...(await databases.list()), ...grants.keys()])
+  return [...names].filter((name) => name !== ALL && isShown(name)).toSorted()
 }
 
 /** The configured levels, without the defaults that follow from them. */
@@ -76,16 +79,16 @@ export const setLevel: MultiModelHandler = async (deps, context, params) => {
   const level = readGrant(await readMembers(context))
   requireRootAccess(params, level)
   if (collection !== undefined) await requireDatabase(deps, database)
-  await orUserNotFound(deps.directory.setGrant(user, ANY_USER, { database, collection }, level))
+  await orUserNotFound(deps.directory.setGrant(user, context, { database, collection }, level))
   const place = collection === undefined ? database : `${database}/${collection}`
   return toMergedReply(200, Object.fromEntries([[place, level]]))
 }
 
-export const clearLevel: MultiModelHandler = async (deps, _context, params) => {
+export const clearLevel: MultiModelHandler = async (deps, context, params) => {
   const { user = '', database = '', collection } = params
   requireRootAccess(params, undefined)
   if (collection !== undefined) await requireDatabase(deps, database)
-  await orUserNotFound(deps.directory.setGrant(user, ANY_USER, { database, collection }, undefined))
+  await orUserNotFound(deps.directory.setGrant(user, context, { database, collection }, undefined))
   return toDoneReply(202)
 }
 

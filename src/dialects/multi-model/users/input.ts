@@ -1,11 +1,10 @@
 import { badRequest, Refusal } from '../../../base/errors.ts'
-import { findMember, isJsonObject } from '../../../base/json.ts'
+import { findMember, isJsonObject, type Members } from '../../../base/json.ts'
 import type { Directory } from '../../../directory/directory.ts'
 import { GRANT_LEVELS } from '../../../directory/users/fields.ts'
 import { checkName } from '../../../directory/users/names.ts'
 import type { GrantLevel, JsonObject, User } from '../../../directory/users/user.ts'
 import { isAddressable } from '../../plain-segment.ts'
-import type { Members } from '../body.ts'
 
 /** A user as a request describes it. A member that is missing or `null` is `undefined`. */
 export interface UserInput {
@@ -72,7 +71,7 @@ const OBJECT: Type<JsonObject> = { title: 'an object', is: (value): value is Jso
 // quirk: reference multi-model 7.2: this user cannot be deleted
 export const ROOT = 'root'
 
-export async function requireUser(directory: Pick<Directory, 'findUser'>, name: string): Promise<User> {
+export async function requireMultiModelUser(directory: Pick<Directory, 'findUser'>, name: string): Promise<User> {
   const user = await directory.findUser(name)
   if (!user) throw new Refusal('user_not_found')
   return user

@@ -4,7 +4,7 @@ import { readField, type User } from '../../../directory/users/user.ts'
 import { listUserPages } from '../../../directory/users/user-operations.ts'
 import type { MultiModelHandler } from '../deps.ts'
 import { toMergedReply, toStreamedReply } from '../reply.ts'
-import { requireUser } from './input.ts'
+import { requireMultiModelUser } from './input.ts'
 
 /** A user in replies: nothing about its password. */
 type UserObject = Readonly<Record<string, unknown>>
@@ -20,7 +20,7 @@ const toAdministratorObject = (name: string): UserObject =>
 
 export const getUser: MultiModelHandler = async ({ directory }, _context, { user: name = '' }) => {
   if (directory.isAdministrator(name)) return toMergedReply(200, toAdministratorObject(name))
-  return toMergedReply(200, toUserObject(await requireUser(directory, name)))
+  return toMergedReply(200, toUserObject(await requireMultiModelUser(directory, name)))
 }
 
 /** A large directory is streamed page by page. */

@@ -1,16 +1,16 @@
 import { badRequest } from '../../../base/errors.ts'
 import { CLIENTS } from '../access.ts'
 import { bindDeps, type MultiModelDeps } from '../deps.ts'
-import { type MultiModelRoute, RIGHTS } from '../rights.ts'
+import { MULTI_MODEL_RIGHTS, type MultiModelRoute } from '../rights.ts'
 import { clearConfig, getConfig, setConfig } from './config.ts'
 import { clearLevel, getLevel, listDatabases, setLevel } from './grants.ts'
 import { getUser, listUsers } from './read.ts'
 import { changeUser, createUser, removeUser, replaceUser, tryPassword } from './write.ts'
 
 /** The API of users: `/_api/user` and everything below. */
-export function usersRoutes(deps: MultiModelDeps): readonly MultiModelRoute[] {
+export function createMultiModelUsersRoutes(deps: MultiModelDeps): readonly MultiModelRoute[] {
   const by = bindDeps(deps)
-  const { server, ownUser: right } = RIGHTS
+  const { server, ownUser: right } = MULTI_MODEL_RIGHTS
   const { identified, manager, managerOfUser, reader, changer } = CLIENTS
   const level = { GET: by(reader, getLevel), PUT: by(managerOfUser, setLevel), DELETE: by(managerOfUser, clearLevel) }
   return [
@@ -27,7 +27,7 @@ export function usersRoutes(deps: MultiModelDeps): readonly MultiModelRoute[] {
     },
     {
       path: '/_api/user/{user}',
-      right: RIGHTS.user,
+      right: MULTI_MODEL_RIGHTS.user,
       methods: {
         GET: by(reader, getUser),
         POST: by(identified, tryPassword),

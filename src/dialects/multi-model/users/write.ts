@@ -2,10 +2,8 @@ import { requireNoAction } from '../../../auth/required-actions.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { findMember, isJsonObject } from '../../../base/json.ts'
 import { identityOf } from '../../../directory/identity.ts'
-import type { Caller } from '../../../directory/users/new-passwords.ts'
 import { type Json, type JsonObject, type User, withField } from '../../../directory/users/user.ts'
-import { ANY_USER } from '../../../directory/users/user-operations.ts'
-import type { RequestContext } from '../../../http/request-context.ts'
+import type { RequestIdentity } from '../../../http/request-context.ts'
 import { isSelf } from '../access.ts'
 import { readMembers } from '../body.ts'
 import type { MultiModelDeps, MultiModelHandler } from '../deps.ts'
@@ -17,8 +15,8 @@ import {
   readPassword,
   readUserChange,
   readUserInput,
+  requireMultiModelUser,
   requireSmall,
-  requireUser,
   type UserInput,
 } from './input.ts'
 import { toUserObject } from './read.ts'
@@ -29,7 +27,7 @@ export const createUser: MultiModelHandler = async ({ directory }, context) => {
   const { passwd = '', active = true, extra = {} } = readUserInput(members)
   const draft = { name, password: { password: passwd }, isActive: active, multiModel: { extra: requireSmall(extra) } }
   try {
-    return toMergedReply(201, toUserObject(await directory.createUser(draft, toCaller(context))))
+    return toMergedReply(201, toUserObject(await directory.createUser(draft, context)))
   } catch (error) {
     if (error instanceof Refusal && error.code === 'conflict') throw new Refusal('user_exists', { cause: error })
     throw error
@@ -43,7 +41,7 @@ export const createUser: MultiModelHandler = async ({ directory }, context) => {
 export const replaceUser: MultiModelHandler = async (deps, context, { user: name = '' }) => {
   if (isSelf(context, name)) await deps.requirePassword(context)
   // an unknown user is reported before an invalid body
-  await requireUser(deps.directory, name)
+  await requireMultiModelUser(deps.directory, name)
   const { passwd = '', active = true, extra = {} } = readUserInput(await readMembers(context))
   requireSmall(extra)
   const change = (user: User): User => ({
@@ -55,7 +53,7 @@ export const replaceUser: MultiModelHandler = async (deps, context, { user: name
 }
 
 export const changeUser: MultiModelHandler = async (deps, context, { user: name = '' }) => {
-  await requireUser(deps.directory, name)
+  await requireMultiModelUser(deps.directory, name)
   const input = readUserChange(await readMembers(context))
   if (input.passwd === undefined) requireNoAction(identityOf(context))
   // like a deletion, a deactivation ends every session and every access token
@@ -75,17 +73,15 @@ interface Change {
   change(user: User): User
 }
 
-const toCaller = ({ signal, client }: RequestContext): Caller => ({ signal, peer: client.address })
-
-async function write({ directory }: MultiModelDeps, context: RequestContext, { name, password, change }: Change) {
-  const options = { ...toCaller(context), ...(password === undefined ? {} : { password: { password } }) }
-  return toMergedReply(200, toUserObject(await orUserNotFound(directory.changeUser(name, ANY_USER, change, options))))
+async function write({ directory }: MultiModelDeps, context: RequestIdentity, { name, password, change }: Change) {
+  const options = password === undefined ? {} : { password: { password } }
+  return toMergedReply(200, toUserObject(await orUserNotFound(directory.changeUser(name, context, change, options))))
 }
 
 export const removeUser: MultiModelHandler = async (deps, context, { user: name = '' }) => {
   if (name === ROOT) throw new Refusal('forbidden')
   if (isSelf(context, name)) await deps.requirePassword(context)
-  await orUserNotFound(deps.directory.removeUser(name, ANY_USER, 'any'))
+  await orUserNotFound(deps.directory.removeUser(name, context, 'any'))
   return toDoneReply(202)
 }
 
