@@ -1,0 +1,55 @@
+// What `cardea check` finds about users that are in CouchDB.
+import { messageOf } from '../../base/errors.ts'
+import type { Settings } from '../../config/settings.ts'
+import { readStore } from '../../store/backup/engines.ts'
+import { readRows, type StoreSnapshot } from '../../store/backup/snapshot.ts'
+import type { CheckedWith, Finding, ModuleCheck } from '../module.ts'
+import { createUsersDatabase } from './database.ts'
+import { HEALTH_NAME, REFUSED_TABLE, type RefusedDocument, readRefused } from './state.ts'
+
+export const COUCHDB_USERS_CHECK: ModuleCheck = {
+  name: HEALTH_NAME,
+  isConfigured: ({ values }) => values.directory.source === 'couchdb',
+  find: async (settings, given) => [
+    ...(await checkAdministrators(settings, given)),
+    ...(given.hasStore ? await checkDocuments(settings) : []),
+  ],
+  ok: 'all of them are users here',
+}
+
+/** They are not among the users, and those of each node of CouchDB are its own. */
+async function checkAdministrators(settings: Settings, { findDatabase }: CheckedWith): Promise<readonly Finding[]> {
+  const { values, admins } = settings
+  try {
+    const names = await createUsersDatabase(findDatabase, values.chttpd_auth.authentication_db).listAdministrators()
+    const known = new Set(admins.map(({ name }) => name))
+    const unknown = names.filter((name) => !known.has(name))
+    const message = 'administrators of CouchDB are not administrators of Cardea'
+    const advice = 'Add them with cardea admin add, if they shall sign in through Cardea.'
+    return unknown.length === 0 ? [] : [{ level: 'warning', message, names: unknown, advice }]
+  } catch (error) {
+    const advice = 'Compare upstream.document-identity and its secret with the configuration of CouchDB.'
+    return [{ level: 'problem', message: `CouchDB cannot be asked: ${messageOf(error)}`, advice }]
+  }
+}
+
+/** By why they are refused. */
+async function checkDocuments({ values }: Settings): Promise<readonly Finding[]> {
+  // why the store cannot be read is a finding about the store
+  const refused = await readStore(values.store.url, listAll).catch(() => [])
+  const groups = Map.groupBy(refused, ({ kind, reason }) => (kind === 'conflict' ? CONFLICTS : `left out: ${reason}`))
+  return [...groups].map(([message, documents]) => ({
+    level: 'warning',
+    message,
+    names: documents.map(({ document }) => document),
+    advice: 'Repair the documents in CouchDB. Cardea sees it at once.',
+  }))
+}
+
+const CONFLICTS = 'cannot sign in, because the document has conflicts'
+
+async function listAll(snapshot: StoreSnapshot): Promise<readonly RefusedDocument[]> {
+  const refused: RefusedDocument[] = []
+  for await (const row of readRows(snapshot, REFUSED_TABLE)) refused.push(readRefused(row))
+  return refused
+}

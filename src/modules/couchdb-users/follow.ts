@@ -1,0 +1,262 @@
+/**
+ * Follows the changes of the users database. Of all processes that share the store one does, which has the lease; the
+ * others see in the store how far it is. Each page is written with the sequence that it reaches, so a page that breaks off,
+ * or a process that ends, leaves nothing half done.
+ */
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../../base/clock.ts'
+import { Refusal } from '../../base/errors.ts'
+import { keepRepeating } from '../../base/sleep.ts'
+import type { UserRange } from '../../directory/store-port/users.ts'
+import { listUserPages } from '../../directory/users/user-operations.ts'
+import type { Kernel } from '../../kernel/kernel.ts'
+import { adoptPage } from './adopt.ts'
+import { type ApplyDeps, applyDocuments } from './apply.ts'
+import type { ChangesPage } from './database.ts'
+import { type ReadDocument, readChange, readCurrent } from './reading.ts'
+import {
+  type Advance,
+  advanceMirror,
+  type CopyProgress,
+  claimMirror,
+  LeaseLost,
+  type MirrorState,
+  readMirror,
+  releaseMirror,
+} from './state.ts'
+
+/** How long the database waits for a change. Each time, other processes see that nothing was missed. */
+const WAIT_MS = 2000
+const LOOK_MS = 500
+const PAGE_SIZE = 500
+const MAX_BACK_OFF_MS = 5000
+/** Entries of the checkpoint that are kept. More than can be written while a page is. */
+const MAX_HISTORY = 20
+
+export interface FollowDeps extends ApplyDeps {
+  readonly kernel: Kernel
+}
+
+/** What this process knows of the copy. */
+export interface CopyView {
+  readonly progress: CopyProgress | undefined
+  /** By the monotonic clock of this process; `undefined`: the copy was never complete. */
+  readonly freshAtMs: number | undefined
+  /** Why the last attempt of this process failed. */
+  readonly problem: string | undefined
+}
+
+export const NO_COPY: CopyView = Object.freeze({ progress: undefined, freshAtMs: undefined, problem: undefined })
+
+/** Calls `show` whenever there is something to tell, until `stop`. */
+export function startFollowing(deps: FollowDeps, show: (view: CopyView) => void): { stop(): Promise<void> } {
+  const { store, clock, siblings, log } = deps.kernel
+  const holder = randomUUID()
+  const reader = createPageReader(deps)
+  let state: MirrorState | undefined
+  let failures = 0
+  const toFreshAt = createFreshness(clock)
+  const tell = (problem?: string) =>
+    show({ progress: state?.progress, freshAtMs: toFreshAt(state?.freshMs ?? 0), problem })
+  const look = async (signal: AbortSignal): Promise<number> => {
+    const isFirst = siblings.isFirst()
+    state = isFirst ? await claimMirror(store.statements, holder, clock.nowMs()) : await readMirror(store.statements)
+    tell()
+    if (state?.holder !== holder) return LOOK_MS
+    if (!isFirst) await releaseMirror(store.statements, holder)
+    else state = await followPage(deps, { holder, state, reader, signal })
+    tell()
+    return 0
+  }
+  const stopLooking = keepRepeating(async (signal) => {
+    try {
+      const pauseMs = await look(signal)
+      if (failures > 0) log.info('the users in CouchDB are followed again')
+      failures = 0
+      return pauseMs
+    } catch (error) {
+      if (signal.aborted || error instanceof LeaseLost) return LOOK_MS
+      failures += 1
+      const problem = describeFailure(error)
+      if (failures === 1) log.warn('the users in CouchDB cannot be followed', { reason: problem, error })
+      tell(problem)
+      return Math.min(100 * 2 ** Math.min(failures, 10), MAX_BACK_OFF_MS)
+    }
+  })
+  return {
+    async stop() {
+      await stopLooking()
+      await releaseMirror(store.statements, holder).catch(() => {})
+    },
+  }
+}
+
+/**
+ * When the copy was complete, by the monotonic clock. Each time is compared with the store's clock once: later that clock
+ * may jump, and the copy would seem as new as when it was read.
+ */
+export function createFreshness(clock: Clock): (freshMs: number) => number | undefined {
+  let known = { freshMs: 0, atMs: 0 }
+  return (freshMs) => {
+    if (freshMs === 0) return undefined
+    if (freshMs !== known.freshMs) known = { freshMs, atMs: performance.now() - Math.max(0, clock.nowMs() - freshMs) }
+    return known.atMs
+  }
+}
+
+const describeFailure = (error: unknown): string =>
+  error instanceof Refusal ? (error.detail ?? error.code) : 'an internal error, see the log'
+
+interface Turn {
+  readonly holder: string
+  readonly state: MirrorState
+  readonly reader: PageReader
+  readonly signal: AbortSignal
+}
+
+async function followPage(deps: FollowDeps, turn: Turn): Promise<MirrorState> {
+  const { state, reader, signal } = turn
+  const known = state.progress ?? (await begin(deps))
+  if (known.phase === 'adopting') return adoptPage(deps, turn, known)
+  const checkpoint = await readCheckpoint(deps, known)
+  const progress = covers(checkpoint, known) ? known : restart(deps, known)
+  const startMs = deps.kernel.clock.nowMs()
+  const page = await reader.read(progress, signal)
+  const isEntryDue = page.rows.length > 0 || progress.checkpoint === ''
+  const entry = isEntryDue ? await addEntry(deps, checkpoint) : progress.checkpoint
+  // the database was replaced meanwhile, or another process follows
+  if (entry === undefined) return state
+  return storePage(deps, turn, { page, progress, entry, startMs })
+}
+
+interface ReadTurn {
+  readonly page: ReadPage
+  readonly progress: CopyProgress
+  readonly entry: string
+  readonly startMs: number
+}
+
+async function storePage(deps: FollowDeps, { holder, state }: Turn, read: ReadTurn): Promise<MirrorState> {
+  const { page, progress, entry, startMs } = read
+  const isComparing = progress.phase === 'comparing'
+  const isFresh = page.isLast && !isComparing
+  const next: CopyProgress = {
+    ...progress,
+    phase: isFresh ? 'following' : progress.phase,
+    since: page.lastSeq,
+    checkpoint: entry,
+    done: progress.done + page.rows.length,
+    pending: page.pending,
+  }
+  const common = { holder, nowMs: deps.kernel.clock.nowMs() }
+  const before = { ...common, freshMs: state.freshMs, progress }
+  const advance = { ...common, freshMs: isFresh ? startMs : state.freshMs, progress: next }
+  const documents = page.rows.flatMap((row) => readChange(row, deps.prefix) ?? [])
+  if (!(await applyDocuments(deps, documents, advance, before))) return { ...state, progress }
+  return isComparing && page.isLast ? sweep(deps, advance, startMs) : advance
+}
+
+function restart({ kernel: { log } }: FollowDeps, { copy }: CopyProgress): CopyProgress {
+  log.warn('the users database in CouchDB is not the one that was copied: all users are compared')
+  return { copy, phase: 'comparing', since: '0', checkpoint: '', done: 0, pending: 0 }
+}
+
+/** Only an empty store becomes a copy: users that are not in the database would be lost. */
+async function begin({ kernel: { store } }: FollowDeps): Promise<CopyProgress> {
+  const count = await store.countUsers()
+  if (count > 0)
+    throw new Refusal('conflict', {
+      detail: `the store has ${count} users of its own: cardea directory adopt writes them to CouchDB. Or set directory.source = own`,
+    })
+  return { copy: randomUUID(), phase: 'filling', since: '0', checkpoint: '', done: 0, pending: 0 }
+}
+
+/** After all changes were read again: removes users that the database no longer has. */
+async function sweep(deps: FollowDeps, advance: Advance, startMs: number): Promise<MirrorState> {
+  const { store, clock } = deps.kernel
+  const { database, prefix } = deps
+  const listUsers = async (range: UserRange) => (await store.listUsers(range)).map(({ record }) => record)
+  for await (const users of listUserPages({ listUsers })) {
+    const revisions = await database.listRevisions(users.map(({ name }) => `${prefix}${name}`))
+    const others = users.filter(({ name, document }) => revisions.get(`${prefix}${name}`) !== document.revision)
+    const documents: ReadDocument[] = []
+    for (const { name } of others) {
+      const id = `${prefix}${name}`
+      documents.push(readCurrent(id, revisions.has(id) ? await database.findDocument(id) : undefined, prefix))
+    }
+    const now = { ...advance, nowMs: clock.nowMs() }
+    while (!(await applyDocuments(deps, documents, now, now)));
+  }
+  const done: Advance = {
+    ...advance,
+    nowMs: clock.nowMs(),
+    freshMs: startMs,
+    progress: { ...advance.progress, phase: 'following' },
+  }
+  await store.writeUsersWith([], () => advanceMirror(done))
+  return done
+}
+
+type PageReader = ReturnType<typeof createPageReader>
+
+interface ReadPage extends ChangesPage {
+  /** No change follows. */
+  readonly isLast: boolean
+}
+
+/** Reads smaller pages while documents are large. */
+function createPageReader({ database }: FollowDeps) {
+  let limit = PAGE_SIZE
+  return {
+    async read({ since, phase }: CopyProgress, signal: AbortSignal): Promise<ReadPage> {
+      for (;;) {
+        const query = { since, limit, waitMs: phase === 'following' ? WAIT_MS : 0, signal }
+        const page = (await database.readChanges(query)) ?? (limit === 1 ? await readBare(query) : undefined)
+        if (page) {
+          const isLast = page.pending === 0 && page.rows.length < limit
+          limit = Math.min(PAGE_SIZE, limit * 2)
+          return { ...page, isLast }
+        }
+        limit = Math.ceil(limit / 2)
+      }
+    },
+  }
+  /** A document that is too large for Cardea is left out. */
+  async function readBare(query: Parameters<typeof database.readChanges>[0]): Promise<ChangesPage> {
+    const page = await database.readChanges({ ...query, isBare: true })
+    if (page) return page
+    throw new Refusal('upstream_failed', { detail: 'CouchDB: the changes of users are not JSON' })
+  }
+}
+
+/**
+ * A document in the database that is not replicated. Its newest entry is written before the changes that it covers are
+ * stored, so a database that lacks the entry of the store was restored from a backup, or is another one.
+ */
+interface Checkpoint {
+  readonly id: string
+  readonly revision: string | undefined
+  readonly history: readonly string[]
+}
+
+async function readCheckpoint({ database }: FollowDeps, { copy }: CopyProgress): Promise<Checkpoint> {
+  const id = `cardea-${copy}`
+  const { _rev: revision, history } = (await database.readLocal(id)) ?? {}
+  return {
+    id,
+    revision: typeof revision === 'string' ? revision : undefined,
+    history: Array.isArray(history) ? history.filter((entry) => typeof entry === 'string') : [],
+  }
+}
+
+/** Whether the database has had all changes that are in the store. */
+const covers = ({ history }: Checkpoint, { checkpoint }: CopyProgress): boolean =>
+  checkpoint === '' || history.includes(checkpoint)
+
+/** The new entry; `undefined`: the document is no longer the one that was read. */
+async function addEntry({ database }: FollowDeps, { id, revision, history }: Checkpoint): Promise<string | undefined> {
+  const entry = randomUUID()
+  const entries = [entry, ...history].slice(0, MAX_HISTORY)
+  const isWritten = await database.writeLocal(id, { history: entries, ...(revision && { _rev: revision }) })
+  return isWritten ? entry : undefined
+}

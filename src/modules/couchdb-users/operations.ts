@@ -1,0 +1,125 @@
+import { randomUUID } from 'node:crypto'
+import { Refusal } from '../../base/errors.ts'
+import { type OperationDeps, operation, requireServer } from '../../dialects/admin-api/operation.ts'
+import { flag, integer, listOf, NEXT, object, oneOf, text } from '../../dialects/admin-api/schemas/schema.ts'
+import { toIdPrefix } from '../../dialects/document/users/id.ts'
+import { type AdoptionDeps, planUsers } from './adopt.ts'
+import { createUsersDatabase } from './database.ts'
+import { createPasswordForms } from './password-forms.ts'
+import { readChange } from './reading.ts'
+import { beginMirror, HEALTH_NAME, listRefusedDocuments, PHASES, readMirror } from './state.ts'
+
+const PLAN_SIZE = 100
+const LIST_SIZE = 1000
+const LIST_MS = 60_000
+
+const SOURCE = object({
+  source: oneOf(['own', 'couchdb'], 'directory.source.'),
+  phase: oneOf([...PHASES, 'none'], 'none: the store has no copy of the users in CouchDB.'),
+  done: integer('Users, or changes, that are done in this phase.'),
+  pending: integer('Those that follow.'),
+  'problem?': text('What the health says about it.'),
+  leftOut: listOf(object({ document: text(), reason: text() }), 'Documents whose users cannot sign in. At most 1000.'),
+})
+
+const NOT_SWITCHED =
+  'Set directory.source = couchdb, restart the server, and repeat the command. Until it is done, users cannot sign in.'
+
+export const DIRECTORY_OPERATIONS = {
+  'directory.source': operation('GET /directory', 'administrator', {
+    summary: 'Show where the users are, and how far their copy is',
+    reply: SOURCE,
+    run: showSource,
+  }),
+  'directory.adoption': operation('GET /directory/adoption', 'administrator', {
+    summary: 'Show what the adoption by CouchDB would change, for one page of users',
+    query: object({ 'after?': text('`next` of the previous page.') }),
+    reply: object({
+      checked: integer('Users on the page.'),
+      created: integer('Users who have no document in CouchDB.'),
+      replaced: listOf(text(), 'Users who have another document there.'),
+      kept: listOf(text(), 'Users whose passwords CouchDB cannot verify.'),
+      'next?': NEXT,
+    }),
+    async run(deps, { query: { after } }) {
+      const from = after === undefined ? {} : { from: { name: after, isInclusive: false } }
+      const users = await deps.directory.listUsers({ ...from, limit: PLAN_SIZE })
+      const plans = await planUsers(findAdoptionDeps(deps), users)
+      const next = users.length === PLAN_SIZE ? users.at(-1)?.name : undefined
+      return {
+        checked: plans.length,
+        created: plans.filter(({ change }) => change === 'created').length,
+        replaced: plans.filter(({ change }) => change === 'replaced').map(({ name }) => name),
+        kept: plans.filter(({ isPasswordKept }) => isPasswordKept).map(({ name }) => name),
+        ...(next !== undefined && { next }),
+      }
+    },
+  }),
+  'directory.others': operation('GET /directory/others', 'administrator', {
+    summary: 'List users of CouchDB who are no users here, for one page of its changes',
+    query: object({ 'after?': text('`next` of the previous page.') }),
+    reply: object({ names: listOf(text()), 'next?': NEXT }),
+    async run(deps, { query: { after: since = '0' } }) {
+      const { database, prefix } = findAdoptionDeps(deps)
+      const signal = AbortSignal.timeout(LIST_MS)
+      const page = await database.readChanges({ since, limit: LIST_SIZE, waitMs: 0, signal, isBare: true })
+      if (!page) throw new Refusal('upstream_failed', { detail: 'CouchDB: the changes of users are not JSON' })
+      const documents = page.rows.flatMap((row) => readChange(row, prefix) ?? [])
+      const names = documents.filter(({ reading }) => reading.kind !== 'deleted').map(({ name }) => name)
+      const users = await Promise.all(names.map((name) => deps.directory.findUser(name)))
+      return {
+        names: names.filter((_name, index) => users[index] === undefined),
+        ...(page.rows.length === LIST_SIZE && { next: page.lastSeq }),
+      }
+    },
+  }),
+  'directory.copy': operation('GET /directory/copy', 'administrator', {
+    summary: 'Ask CouchDB whether the copy has all changes',
+    reply: object({ isComplete: flag() }),
+    async run(deps) {
+      const { database } = findAdoptionDeps(deps)
+      const progress = (await readMirror(deps.statements))?.progress
+      if (progress?.phase !== 'following') return { isComplete: false }
+      const query = { since: progress.since, limit: 1, waitMs: 0, isBare: true }
+      const page = await database.readChanges({ ...query, signal: AbortSignal.timeout(LIST_MS) })
+      return { isComplete: page?.rows.length === 0 }
+    },
+  }),
+  'directory.adopt': operation('POST /directory/adoption', 'administrator', {
+    summary: 'Write the users of the store to CouchDB, whose users they are from then on',
+    body: object({ 'replace?': flag('Whether other documents of these users are replaced.') }),
+    reply: SOURCE,
+    async run(deps, { body: { replace = false } }) {
+      if (deps.options().directory.source === 'own') throw new Refusal('conflict', { reason: NOT_SWITCHED })
+      const before = (await readMirror(deps.statements))?.progress
+      const pending = await deps.directory.countUsers()
+      const start = { copy: randomUUID(), phase: 'adopting', since: '', checkpoint: '', done: 0, pending } as const
+      const progress = before ?? start
+      const replaces = replace || before?.replaces === true
+      if (progress.phase === 'adopting') await beginMirror(deps.statements, before, { ...progress, replaces })
+      return showSource(deps)
+    },
+  }),
+}
+
+async function showSource(deps: OperationDeps) {
+  const server = requireServer(deps)
+  const mirror = await readMirror(deps.statements)
+  const { parts } = await server.health()
+  const problem = parts.find(({ name }) => name === HEALTH_NAME)?.problem
+  const refused = await listRefusedDocuments(deps.statements)
+  return {
+    source: deps.options().directory.source,
+    phase: mirror?.progress?.phase ?? 'none',
+    done: mirror?.progress?.done ?? 0,
+    pending: mirror?.progress?.pending ?? 0,
+    ...(problem != null && { problem }),
+    leftOut: refused.slice(0, LIST_SIZE).map(({ document, reason }) => ({ document, reason })),
+  } as const
+}
+
+function findAdoptionDeps(deps: OperationDeps): AdoptionDeps {
+  const { chttpd_auth: auth, document } = deps.options()
+  const database = createUsersDatabase(() => requireServer(deps).findUpstream('document'), auth.authentication_db)
+  return { database, prefix: toIdPrefix(document.name), isVerifiable: createPasswordForms(database).isVerifiable }
+}

@@ -1,0 +1,145 @@
+// What the store knows of the copy: how far the feed is followed, which process follows it, and what is left out.
+import { type Engine, many, manyKeys, numberOf, one, type Row, type StoreSteps, textOf } from '../../store/engine.ts'
+import { toStatements } from '../../store/statements.ts'
+
+/**
+ * `adopting`: users of the store are written to the database. `filling`: the first copy. `comparing`: the database is not
+ * the one that was copied, so everything is read again.
+ */
+export const PHASES = ['adopting', 'filling', 'comparing', 'following'] as const
+export type Phase = (typeof PHASES)[number]
+
+export interface CopyProgress {
+  /** Names the checkpoint in the database. Random, so that no other copy has it. */
+  readonly copy: string
+  readonly phase: Phase
+  /** The sequence of the database up to which all changes are in the store. While adopting: the last user who is done. */
+  readonly since: string
+  /** While adopting: whether other documents of the same users are replaced. */
+  readonly replaces?: boolean
+  /** The newest entry of the checkpoint that was written before them. Empty: none yet. */
+  readonly checkpoint: string
+  /** How many changes were read in this phase, and how many were left at the last reading. */
+  readonly done: number
+  readonly pending: number
+}
+
+export interface MirrorState {
+  readonly holder: string
+  /** The database had no other changes than those in the store; 0: it was never so. */
+  readonly freshMs: number
+  /** `undefined`: the copy has not begun. */
+  readonly progress: CopyProgress | undefined
+}
+
+/** A document that is no user here, or one that cannot sign in. */
+export interface RefusedDocument {
+  readonly document: string
+  readonly kind: 'left-out' | 'conflict'
+  readonly reason: string
+}
+
+const STATEMENTS = toStatements(
+  {
+    claim: `INSERT INTO cardea_mirror (id, holder, until_ms, fresh_ms, data) VALUES (1, $1, $2, 0, '')
+      ON CONFLICT (id) DO UPDATE SET holder = excluded.holder, until_ms = excluded.until_ms
+      WHERE cardea_mirror.holder = excluded.holder OR cardea_mirror.until_ms <= $3`,
+    release: 'UPDATE cardea_mirror SET until_ms = 0 WHERE holder = $1',
+    read: 'SELECT holder, fresh_ms, data FROM cardea_mirror',
+    begin: `INSERT INTO cardea_mirror (id, holder, until_ms, fresh_ms, data) VALUES (1, '', 0, 0, $1)
+      ON CONFLICT (id) DO UPDATE SET data = excluded.data WHERE cardea_mirror.data = $2`,
+    advance: `UPDATE cardea_mirror SET until_ms = $2, fresh_ms = $3, data = $4 WHERE holder = $1 RETURNING id`,
+    remove: 'DELETE FROM cardea_mirror',
+    putRefused: `INSERT INTO cardea_mirror_refused (document, kind, reason) VALUES ($1, $2, $3)
+      ON CONFLICT (document) DO UPDATE SET kind = excluded.kind, reason = excluded.reason`,
+    removeRefused: 'DELETE FROM cardea_mirror_refused WHERE document = $1',
+    removeAllRefused: 'DELETE FROM cardea_mirror_refused',
+    listRefusedDocuments: 'SELECT document, kind, reason FROM cardea_mirror_refused ORDER BY document',
+    countRefused: 'SELECT kind, count(*) AS count FROM cardea_mirror_refused GROUP BY kind',
+  },
+  'couchdb-users.',
+)
+
+/** Longer than the pause between two renewals, also while the database is slow. */
+const LEASE_MS = 10_000
+
+/** Makes this process the one that follows, unless another one is. */
+export async function claimMirror(statements: Engine, holder: string, nowMs: number): Promise<MirrorState | undefined> {
+  await statements.ask(one(STATEMENTS.claim, holder, nowMs + LEASE_MS, nowMs))
+  return readMirror(statements)
+}
+
+/** Lets another process follow at once. */
+export const releaseMirror = async (statements: Engine, holder: string): Promise<void> =>
+  void (await statements.ask(one(STATEMENTS.release, holder)))
+
+/** `undefined`: the users of the store are its own. */
+export async function readMirror(statements: Engine): Promise<MirrorState | undefined> {
+  const [row] = await statements.ask(one(STATEMENTS.read))
+  if (!row) return undefined
+  const data = textOf(row, 'data')
+  return {
+    holder: textOf(row, 'holder'),
+    freshMs: numberOf(row, 'fresh_ms'),
+    // only `advance` writes it
+    progress: data === '' ? undefined : (JSON.parse(data) as CopyProgress),
+  }
+}
+
+/** Sets how far the copy is, unless a process that follows was faster. `before`: it has not begun. */
+export async function beginMirror(statements: Engine, before: CopyProgress | undefined, progress: CopyProgress) {
+  await statements.ask(one(STATEMENTS.begin, JSON.stringify(progress), before ? JSON.stringify(before) : ''))
+}
+
+/** From now on the users of the store are its own. */
+export const removeMirror = async (statements: Engine): Promise<void> =>
+  statements.transact(function* () {
+    yield one(STATEMENTS.remove)
+    yield one(STATEMENTS.removeAllRefused)
+  })
+
+export class LeaseLost extends Error {}
+
+export interface Advance {
+  readonly holder: string
+  readonly nowMs: number
+  readonly freshMs: number
+  readonly progress: CopyProgress
+  readonly refused?: readonly RefusedDocument[]
+  /** Ids of documents that are read again without a problem. */
+  readonly accepted?: readonly string[]
+}
+
+/** Throws, so that the transaction is undone, if another process follows by now. */
+export function* advanceMirror(advance: Advance): StoreSteps<void> {
+  const { holder, nowMs, freshMs, progress, refused = [], accepted = [] } = advance
+  const [row] = yield one(STATEMENTS.advance, holder, nowMs + LEASE_MS, freshMs, JSON.stringify(progress))
+  if (!row) throw new LeaseLost('another process follows the users by now')
+  if (accepted.length > 0) yield manyKeys(STATEMENTS.removeRefused, accepted)
+  if (refused.length > 0)
+    yield many(
+      STATEMENTS.putRefused,
+      refused.map(({ document, kind, reason }) => [document, kind, reason]),
+    )
+}
+
+/** The part of the health. */
+export const HEALTH_NAME = 'users in CouchDB'
+
+export const REFUSED_TABLE = 'cardea_mirror_refused'
+
+export const readRefused = (row: Row): RefusedDocument => ({
+  document: textOf(row, 'document'),
+  kind: textOf(row, 'kind') === 'conflict' ? 'conflict' : 'left-out',
+  reason: textOf(row, 'reason'),
+})
+
+export const listRefusedDocuments = async (statements: Engine): Promise<readonly RefusedDocument[]> =>
+  (await statements.ask(one(STATEMENTS.listRefusedDocuments))).map(readRefused)
+
+export async function countRefused(statements: Engine): Promise<Readonly<Record<RefusedDocument['kind'], number>>> {
+  const rows = await statements.ask(one(STATEMENTS.countRefused))
+  const count = (kind: string) =>
+    rows.filter((row) => textOf(row, 'kind') === kind).map((row) => numberOf(row, 'count'))
+  return { 'left-out': count('left-out')[0] ?? 0, conflict: count('conflict')[0] ?? 0 }
+}

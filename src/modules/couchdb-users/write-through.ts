@@ -1,0 +1,172 @@
+/**
+ * Writes of users reach CouchDB first, with the revision that the copy has, then the store with the revision that CouchDB
+ * has given them. What only Cardea knows of a user goes to the store alone.
+ */
+
+import { Refusal } from '../../base/errors.ts'
+import type { Members } from '../../base/json.ts'
+import type { Store } from '../../directory/store-port/store.ts'
+import type { Stored, UserWrite, UserWriteOutcome } from '../../directory/store-port/users.ts'
+import { revisionOf } from '../../directory/users/revisions.ts'
+import type { UserRecord } from '../../directory/users/user.ts'
+import type { Kernel } from '../../kernel/kernel.ts'
+import { type StoredPassword, toDocumentMembers } from '../../passwords/schemes.ts'
+import { type ApplyDeps, plan, toWrite } from './apply.ts'
+import type { UsersDatabase } from './database.ts'
+import { mergeWritten, withGivenRevision } from './merge.ts'
+import { readCurrent } from './reading.ts'
+import { readMirror } from './state.ts'
+
+export interface WriteThroughDeps {
+  readonly kernel: Pick<Kernel, 'store'>
+  readonly database: UsersDatabase
+  /** What the ids of user documents begin with. */
+  readonly prefix: string
+  isStale(): boolean
+  /** Throws if CouchDB cannot verify the password that the record has. */
+  requireVerifiable(record: UserRecord, before: UserRecord | undefined): Promise<void>
+  isVerifiable(password: StoredPassword): Promise<boolean>
+  /** To bring a single user up to date; `undefined`: there is no server. */
+  findApplyDeps(): ApplyDeps | undefined
+}
+
+const STALE =
+  'The users are those of CouchDB, which cannot be followed now: nothing was changed. See the health of this server.'
+const NOT_COPIED = 'The users of CouchDB are not copied yet: start the server, and wait until it is ready.'
+const WITHHELD = 'The document of the user in CouchDB has conflicts or cannot be read: repair it there first.'
+const OCCUPIED = 'CouchDB has a document for this name that is no user here: see cardea check.'
+const OUTDATED = 'The user was changed in CouchDB since it was copied: start the server, and try again.'
+
+export function createWriteThrough(deps: WriteThroughDeps) {
+  const { database, prefix } = deps
+  /** Those of this process that have not ended, by name. */
+  const running = new Map<string, Promise<unknown>>()
+
+  const writeBoth = async (store: Store, write: UserWrite, stored: Stored | undefined): Promise<UserWriteOutcome> => {
+    const { record } = write
+    await requireReady(deps, stored)
+    await deps.requireVerifiable(record, stored?.record)
+    const [trial] = await store.importUsers([write], true)
+    if (trial?.kind !== 'written') return trial ?? { kind: 'conflict', current: write.expected }
+    const id = `${prefix}${record.name}`
+    const current = await database.findDocument(id)
+    if (current?.['_rev'] !== liveRevisionOf(stored)) return refresh(deps, id, write, current)
+    const done = await database.writeDocument(id, await toBody(deps, record, current))
+    if (done.kind === 'conflict') return refresh(deps, id, write, await database.findDocument(id))
+    return complete(store, write, stored?.record, withGivenRevision(record, stored?.record, done.revision))
+  }
+
+  const writeUser = async (store: Store, write: UserWrite): Promise<UserWriteOutcome> => {
+    const { name } = write.record
+    const stored = await store.findUser(name)
+    if (sequenceOf(stored) !== write.expected) return { kind: 'conflict', current: sequenceOf(stored) }
+    if (isSameDocument(stored?.record, write.record)) return store.writeUser(write)
+    const work = writeBoth(store, write, stored)
+    running.set(name, work)
+    try {
+      return await work
+    } finally {
+      if (running.get(name) === work) running.delete(name)
+    }
+  }
+
+  return {
+    /** Resolves when the writes of these users that have begun have ended: their documents must not be taken for those of others. */
+    async settle(names: readonly string[]): Promise<void> {
+      await Promise.allSettled(names.flatMap((name) => running.get(name) ?? []))
+    },
+    wrap: (store: Store): Store => ({
+      ...store,
+      writeUser: (write) => writeUser(store, write),
+      /** CouchDB has no transaction of several documents: each is written by itself. */
+      async importUsers(writes, isTrial = false) {
+        if (isTrial || writes.length === 0) return store.importUsers(writes, isTrial)
+        const outcomes: UserWriteOutcome[] = []
+        for (const write of writes) outcomes.push(await writeUser(store, write))
+        return outcomes
+      },
+    }),
+  }
+}
+
+const sequenceOf = (stored: Stored | undefined): UserWrite['expected'] => stored?.sequence ?? 'absent'
+
+/** That of the document that is expected in the database. */
+const liveRevisionOf = (stored: Stored | undefined): string | undefined =>
+  stored?.record.kind === 'user' ? stored.record.document.revision : undefined
+
+const isSameDocument = (before: UserRecord | undefined, after: UserRecord): boolean =>
+  before?.kind === after.kind && revisionOf(before) === revisionOf(after)
+
+async function requireReady({ kernel, isStale }: WriteThroughDeps, stored: Stored | undefined): Promise<void> {
+  if (isStale()) throw new Refusal('store_unavailable', { reason: STALE })
+  const { progress } = (await readMirror(kernel.store.statements)) ?? {}
+  if (!progress || progress.phase === 'filling' || progress.phase === 'adopting')
+    throw new Refusal('store_unavailable', { reason: NOT_COPIED })
+  if (stored?.record.kind === 'user' && stored.record.isWithheld) throw new Refusal('forbidden', { reason: WITHHELD })
+}
+
+/**
+ * With the attachments of the current document, which Cardea does not know. A password that CouchDB cannot verify stays in
+ * the store.
+ */
+export async function toBody(
+  { isVerifiable }: Pick<WriteThroughDeps, 'isVerifiable'>,
+  record: UserRecord,
+  current: Members | undefined,
+): Promise<Members> {
+  const revision = current && { _rev: current['_rev'] }
+  if (record.kind === 'tombstone') return { ...revision, _deleted: true }
+  const { name, document, password } = record
+  const { _attachments } = current ?? {}
+  return {
+    ...revision,
+    name,
+    type: 'user',
+    roles: document.roles,
+    ...((await isVerifiable(password)) && toDocumentMembers(password)),
+    ...Object.fromEntries(document.members),
+    ...(_attachments !== undefined && { _attachments }),
+  }
+}
+
+/** The copy was not up to date. Brings this user there, so that the writer can decide again. */
+async function refresh(
+  deps: WriteThroughDeps,
+  id: string,
+  write: UserWrite,
+  current: Members | undefined,
+): Promise<UserWriteOutcome> {
+  const { kernel, prefix, findApplyDeps } = deps
+  const applying = findApplyDeps()
+  if (!applying) throw new Refusal('conflict', { reason: OUTDATED })
+  const document = readCurrent(id, current, prefix)
+  let planned = await plan(applying, document)
+  while (planned.decision.kind !== 'keep') {
+    await kernel.store.importUsers(toWrite(planned))
+    // a deletion is followed by the other user of the name
+    planned = await plan(applying, document)
+  }
+  const stored = await kernel.store.findUser(write.record.name)
+  if (sequenceOf(stored) === write.expected) throw new Refusal('conflict', { reason: OCCUPIED })
+  return { kind: 'conflict', current: sequenceOf(stored) }
+}
+
+/** CouchDB has the change. The store gets it too, whatever another process has written meanwhile. */
+async function complete(
+  store: Store,
+  write: UserWrite,
+  before: UserRecord | undefined,
+  after: UserRecord,
+): Promise<UserWriteOutcome> {
+  let { expected } = write
+  let record = after
+  for (;;) {
+    const outcome = await store.writeUser({ ...write, expected, record })
+    if (outcome.kind === 'written') return { ...outcome, record }
+    if (outcome.kind !== 'conflict') return outcome
+    const stored = await store.findUser(after.name)
+    expected = sequenceOf(stored)
+    record = mergeWritten(before, after, stored?.record)
+  }
+}

@@ -1,0 +1,152 @@
+/** Invitations. An administrator decides about the rights; the person with the mailbox chooses the password. */
+import { nowSeconds } from '../../base/clock.ts'
+import { badRequest, Refusal } from '../../base/errors.ts'
+import { type Call, type OperationDeps, operation } from '../../dialects/admin-api/operation.ts'
+import { PASSWORD_RULES } from '../../dialects/admin-api/schemas/account.ts'
+import { flag, nullable, object, text } from '../../dialects/admin-api/schemas/schema.ts'
+import { readUserDraft } from '../../dialects/admin-api/users/user-input.ts'
+import { toAddressKey } from '../../directory/users/address.ts'
+import { requireGrants, requireRoles } from '../../directory/users/check-user.ts'
+import { listRuleTexts } from '../../passwords/password-rules.ts'
+import { numberOf, one, type StoreSteps, textOf } from '../../store/engine.ts'
+import { lockCounters } from '../../store/operations/changes.ts'
+import { toStatements } from '../../store/statements.ts'
+import { createLink, type FreePurpose, requireFreeLink, SET_PASSWORD, spendLink } from '../password-links/links.ts'
+import { requireAddress } from './addresses.ts'
+import { toJob } from './queue.ts'
+import { countRequest } from './requests.ts'
+import { ADDRESS_OWNER, INVITATION_LIST, INVITED, type InvitationView, NO_NAME, REQUESTED } from './schemas.ts'
+import { isMailOn } from './settings.ts'
+import { isNameTaken, requireApart } from './sign-up.ts'
+
+export const INVITATION: FreePurpose = { name: 'invitation', page: 'invitation-link', lifetimeSeconds: 0 }
+
+const STATEMENTS = toStatements(
+  {
+    listInvitations: `SELECT data, expires_at FROM cardea_links WHERE purpose = '${INVITATION.name}' AND expires_at > $1
+      ORDER BY expires_at DESC LIMIT 1000`,
+    removeInvitation: `DELETE FROM cardea_links WHERE purpose = '${INVITATION.name}' AND name = $1 RETURNING digest`,
+    removeInvitationJobs: `DELETE FROM cardea_jobs WHERE kind = 'mail.invitation' AND key = $1 RETURNING id`,
+  },
+  'mail.',
+)
+
+/** One for each address: a newer one ends the older. */
+export const toInvitationLink = (invitation: InvitationView) => ({
+  name: toAddressKey(invitation.address),
+  data: JSON.stringify(invitation),
+})
+
+const TOKEN = { token: text('The secret of the link.') }
+export const INVITATION_OPERATIONS = {
+  'invitation.add': operation('POST /invitations', 'administrator', {
+    summary: 'Invite a person by e-mail to create an account with these rights; a new invitation ends the earlier one',
+    body: INVITED,
+    reply: REQUESTED,
+    async run(deps, call) {
+      const invitation = { ...call.body, address: requireAddress(call.body.address) }
+      await requireInvitable(deps, invitation)
+      const { address } = invitation
+      await countRequest(deps, call, address, toJob('mail.invitation', { address, invitation }))
+      deps.events.record('user.invited', { subject: invitation.name ?? NEW_USER })
+      return { requested: true }
+    },
+  }),
+  'invitation.list': operation('GET /invitations', 'administrator', {
+    summary: 'List the invitations that were sent and are not used yet',
+    reply: INVITATION_LIST,
+    async run({ statements, clock, options }) {
+      const rows = await statements.ask(one(STATEMENTS.listInvitations, nowSeconds(clock)))
+      const invitations = rows.map((row) => show(textOf(row, 'data'), numberOf(row, 'expires_at')))
+      return { invitations, canSend: isMailOn(options()) }
+    },
+  }),
+  'invitation.remove': operation('DELETE /invitations/{address}', 'administrator', {
+    summary: 'Withdraw an invitation',
+    reply: object({ address: text() }),
+    async run({ statements, events }, { params }) {
+      const address = requireAddress(params['address'] ?? '')
+      const isFound = await statements.transact(function* (): StoreSteps<boolean> {
+        yield* lockCounters()
+        const jobs = yield one(STATEMENTS.removeInvitationJobs, toAddressKey(address))
+        const links = yield one(STATEMENTS.removeInvitation, toAddressKey(address))
+        return jobs.length + links.length > 0
+      })
+      if (!isFound) throw new Refusal('not_found', { reason: 'There is no invitation for this address.' })
+      events.record('user.uninvited', { subject: NEW_USER })
+      return { address }
+    },
+  }),
+  'account.find-invitation': operation('POST /account/invitation/find', 'anonymous', {
+    summary: 'Show the new account of an invitation',
+    body: object(TOKEN),
+    reply: object({
+      name: nullable(text(), NO_NAME),
+      address: text(),
+      passwordRules: PASSWORD_RULES,
+      'canLink?': flag('Whether an account at an identity provider can take the place of the password.'),
+    }),
+    async run(deps, { body }) {
+      const { data } = await requireFreeLink<InvitationView>(deps, INVITATION, body.token)
+      const canLink = deps.server?.external.isOpenToBrowsers()
+      const passwordRules = listRuleTexts(deps.passwordRules())
+      return { name: data.name ?? null, address: data.address, passwordRules, ...(canLink && { canLink }) }
+    },
+  }),
+  'account.accept-invitation': operation('POST /account/invitation/accept', 'anonymous', {
+    summary: 'Create the account of an invitation',
+    body: object({
+      ...TOKEN,
+      'name?': text('Required if the invitation leaves it open.'),
+      'password?': text('Left out: the account signs in at an identity provider.'),
+    }),
+    reply: object({
+      ...ADDRESS_OWNER.properties,
+      'passwordLink?': text('Without a password: the secret with which an account at a provider is linked.'),
+    }),
+    run: (deps, call) => accept(deps, call, call.body),
+  }),
+}
+
+export const NEW_USER = '(new user)'
+
+function show(data: string, expiresAt: number) {
+  // `toInvitationLink` has written it
+  const { address, name = null, roles = [], grants = [] } = JSON.parse(data) as InvitationView
+  return { address, name, roles, grants, expiresAt }
+}
+
+/** The name and the address are checked again when the link is used. */
+async function requireInvitable(deps: OperationDeps, { name, address, ...rights }: InvitationView): Promise<void> {
+  const { roles = [], multiModel } = readUserDraft({ name: name ?? '', ...rights })
+  requireRoles(roles)
+  requireGrants(multiModel?.grants ?? new Map())
+  if (name !== undefined) requireApart(deps, { name, address })
+  const isTaken = name !== undefined && (await isNameTaken(deps, name))
+  if (isTaken || (await deps.directory.findAddressOwner(address)))
+    throw new Refusal('conflict', { reason: `A user has this ${isTaken ? 'name' : 'address'} already.` })
+}
+
+interface Accepted {
+  readonly token: string
+  readonly name?: string
+  readonly password?: string
+}
+
+/** Throws `conflict` if another user has got the name or the address meanwhile. */
+async function accept(deps: OperationDeps, { caller }: Call, { token, name: chosen, password }: Accepted) {
+  const { link, data } = await requireFreeLink<InvitationView>(deps, INVITATION, token)
+  const { address, name = chosen, ...rights } = data
+  if (name === undefined || (chosen !== undefined && chosen !== name))
+    throw badRequest(name === undefined ? 'Choose a name.' : 'The name of the invitation cannot be changed.')
+  if (password === undefined && !deps.server?.external.isOpenToBrowsers()) throw badRequest('Choose a password.')
+  const verified = { text: address, verifiedAt: nowSeconds(deps.clock), provenBy: 'link' } as const
+  const draft = {
+    ...readUserDraft({ ...rights, name }),
+    address: verified,
+    ...(password !== undefined && { password: { password } }),
+  }
+  const user = await spendLink(deps, { link, caller }, (once) => deps.directory.createUser(draft, once))
+  if (password !== undefined) return { name, address }
+  return { name, address, passwordLink: (await createLink(deps, SET_PASSWORD, user)).token }
+}

@@ -1,0 +1,25 @@
+/** The messages that users ask for, and that wait in the store. Notices are added with the change that they are about. */
+import type { NewJob } from '../../directory/store-port/jobs.ts'
+import { toAddressKey } from '../../directory/users/address.ts'
+import type { InvitationView } from './schemas.ts'
+
+export type MailJob = 'mail.password-reset' | 'mail.verify-address' | 'mail.sign-up' | 'mail.invitation'
+
+export interface MailPayload {
+  readonly address: string
+  /** The user, or the name of a new one, if the address is not its own. */
+  readonly name?: string
+  /** Version of the user when it was asked for: after a change, and for a later user of the name, nothing is sent. */
+  readonly version?: string
+  /** Whether the user asked for it, and not an administrator. */
+  readonly isOwn?: boolean
+  /** What an administrator has decided about a new user. */
+  readonly invitation?: InvitationView
+}
+
+/** In order for each address, so that the link of the last message is the valid one. */
+export const toJob = (kind: MailJob, payload: MailPayload): NewJob => ({
+  kind,
+  key: toAddressKey(payload.address),
+  payload: JSON.stringify(payload),
+})

@@ -1,0 +1,46 @@
+// What the operations return, also for the console.
+import {
+  flag,
+  integer,
+  listOf,
+  NEXT,
+  namedObject,
+  object,
+  oneOf,
+  type Static,
+  text,
+} from '../../dialects/admin-api/schemas/schema.ts'
+
+const MEMBERS = {
+  server: text('CouchDB or ArangoDB.'),
+  database: text(),
+  state: oneOf(
+    ['ready', 'waiting', 'refused', 'missing'],
+    'waiting: it is being created, or the user before it is being removed from it. refused: an administrator has to decide. missing: it is created at the next sign-in.',
+  ),
+  'reason?': text('Why it is refused.'),
+}
+
+const USER_DATABASE = namedObject('UserDatabase', MEMBERS)
+export type UserDatabaseView = Static<typeof USER_DATABASE>
+
+export const USER_DATABASES = object({ databases: listOf(USER_DATABASE, 'Empty: the server creates none.') })
+
+export const SUMMARY = object({
+  isEnabled: flag('user-databases.enabled.'),
+  prefix: text(
+    'What the names of the databases begin with. The rest is the name of the user in UTF-8, as hexadecimal digits.',
+  ),
+  waiting: integer('Jobs that are not done yet.'),
+  'problem?': text('Why the last attempt of one of them failed.'),
+  refused: listOf(namedObject('RefusedDatabase', { user: text(), ...MEMBERS }), 'At most 1000.'),
+})
+
+export type UserDatabasesView = Static<typeof SUMMARY>
+
+export const CREATION_QUERY = object({ 'after?': text('`next` of the previous page.') })
+export const CREATION_PAGE = object({
+  checked: integer('Users on the page.'),
+  wished: integer('Databases that will be created.'),
+  'next?': NEXT,
+})

@@ -1,0 +1,54 @@
+// What the code for both database servers shares.
+import { Refusal } from '../../base/errors.ts'
+import { isJsonObject } from '../../base/json.ts'
+import { CARDEA } from '../../directory/identity.ts'
+import type { AskedDatabase } from '../module.ts'
+
+/** What Cardea does with the database of one user. Each may be repeated. */
+export interface UserDatabaseServer {
+  /** `undefined`: the user has it. Otherwise why an administrator has to decide. Throws if it has to be tried again. */
+  create(database: string, user: string, how: Creation): Promise<string | undefined>
+  /** Takes the database from a user that was deleted. */
+  keep(database: string, user: string): Promise<Taken>
+  /** Removes the database of a user that was deleted, if it was its own. */
+  remove(database: string, user: string): Promise<Taken>
+}
+
+export interface Creation {
+  readonly shards: number
+  /** The server may still be busy with an earlier attempt to create it. */
+  readonly mayBeHalfMade: boolean
+}
+
+/** What was done with the database of a deleted user; `undefined`: there was nothing to do. */
+export type Taken = 'kept' | 'removed' | undefined
+
+/** `_security` may list many names. */
+const MAX_REPLY_BYTES = 1024 * 1024
+
+export type Method = 'PUT' | 'POST' | 'DELETE'
+export type Ask = (path: string, method?: Method, body?: object) => ReturnType<AskedDatabase['askAs']>
+
+/** After the signal nothing is sent any more: another attempt may have begun, and finished. */
+export const createAsk =
+  (database: Pick<AskedDatabase, 'askAs'>, signal?: AbortSignal): Ask =>
+  async (path, method, body) => {
+    signal?.throwIfAborted()
+    const more = { ...(signal && { signal }), ...(method && { method }), ...(body && { body }) }
+    return database.askAs(CARDEA, { path, maxBytes: MAX_REPLY_BYTES, ...more })
+  }
+
+export type ServerReply = Awaited<ReturnType<Ask>>
+
+/** Throws unless the reply has one of these statuses. */
+export function requireStatus(server: string, what: string, reply: ServerReply, ...expected: number[]): ServerReply {
+  if (expected.includes(reply.status)) return reply
+  const given = [findTextMember(reply.body, 'reason'), findTextMember(reply.body, 'errorMessage')].find(Boolean)
+  const detail = `${server}: ${what}: status ${reply.status}${given === undefined ? '' : `, ${given}`}`
+  throw new Refusal('upstream_failed', { detail })
+}
+
+export const findTextMember = (body: unknown, name: string): string | undefined => {
+  const value = isJsonObject(body) ? body[name] : undefined
+  return typeof value === 'string' ? value : undefined
+}
