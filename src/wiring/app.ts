@@ -8,6 +8,7 @@ import { type ApplicationSignIn, createApplicationSignIn } from '../auth/session
 import { deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { checkOpenFileLimit } from '../base/node-internals/open-files.ts'
+import { describeMissing } from '../base/node-internals/probes.ts'
 import { createNotifier, type Notifier } from '../base/notifier.ts'
 import { PRODUCT } from '../base/product.ts'
 import { waitAtMost } from '../base/sleep.ts'
@@ -22,25 +23,27 @@ import type { Certificates } from '../http/certificates.ts'
 import type { Door } from '../http/door.ts'
 import type { Identified } from '../http/identify.ts'
 import type { RequestContext } from '../http/request-context.ts'
-import { type Listener, listen } from '../http/server.ts'
+import type { Listener } from '../http/server.ts'
+import { startJobs } from '../kernel/jobs.ts'
 import { StartError } from '../kernel/start-error.ts'
 import { followCertificates } from '../live-config/certificates.ts'
-import { LISTENERS, type ListenerName, toListenError } from '../live-config/endpoints.ts'
-import { type LiveConfigOptions, openLiveConfig, type ReloadReport } from '../live-config/live-config.ts'
+import { openControlSocket } from '../live-config/control-socket.ts'
+import { toListenerLimits } from '../live-config/door-settings.ts'
+import { LISTENERS, type ListenerName, openListeners } from '../live-config/endpoints.ts'
+import { type LiveConfigOptions, openLiveConfig } from '../live-config/live-config.ts'
 import { describeOpenServices } from '../live-config/open-access.ts'
+import type { ReloadReport } from '../live-config/reload.ts'
+import { KERNEL_ROWS, listStartNotes } from '../modules.ts'
 import { createMetrics } from '../observe/metrics.ts'
 import { addListenerMetrics, createPartObserver } from '../observe/part-metrics.ts'
 import type { SecurityRecord } from '../observe/security-record.ts'
 import type { Tracing } from '../observe/tracing.ts'
-import { createAdminDoor, createMetricsDoor, createOperationDeps } from './admin-door.ts'
-import { openControlSocket } from './control-socket.ts'
+import { createAdminDoor, createControlDoor, createMetricsDoor, toSessionDeps } from './admin-door.ts'
 import { createAccountDoor, createDocumentDoor } from './document-door.ts'
 import { createMultiModelDoor } from './multi-model-door.ts'
-import { openParts, type Parts } from './parts.ts'
-import { toListenerLimits, toStopTimeoutMs } from './settings.ts'
-import { openWorkers, type Workers } from './workers.ts'
+import { createOperationDeps, openParts, type Parts } from './parts.ts'
 
-export interface AppOptions extends LiveConfigOptions {
+export interface AppOptions extends Omit<LiveConfigOptions, 'rows'> {
   /** Called with the settings at each change. Must not throw. */
   readonly onSettings?: (settings: Settings) => void
   /** The folder of the configuration. Holds the control socket where the store is not a file. */
@@ -49,8 +52,8 @@ export interface AppOptions extends LiveConfigOptions {
   readonly inspectsUpstreams?: boolean
   /** Further claims in the tokens for services. */
   readonly toClaims?: ToClaims | undefined
-  /** Whether this process is the server's own, so that it may have worker threads. */
-  readonly mayHaveWorkers?: boolean
+  /** Lets the supervisor replace this process and its siblings, one by one. */
+  readonly roll?: () => void
 }
 
 export interface Addresses {
@@ -71,30 +74,34 @@ export interface IdentifyRules {
 }
 
 export async function createApp(options: AppOptions): Promise<App> {
+  for (const warning of describeMissing()) options.log.warn(warning)
   const metrics = createMetrics()
   const observer = createPartObserver(metrics)
   let tracing: Tracing | undefined
-  let app: App | undefined
   const onOperation: typeof observer.onOperation = (operation) => {
     observer.onOperation(operation)
     tracing?.onStoreOperation(operation)
-    // before the change is acknowledged
-    if (operation.access === 'write') app?.workers?.noteChange()
   }
   const listeners = createNotifier<SecurityRecord>(options.log)
   const onEvent = (record: SecurityRecord) => {
     observer.onEvent(record)
     listeners.notify(record)
   }
-  const liveConfig = await openLiveConfig({ ...options, observer: { ...observer, onOperation, onEvent } })
-  liveConfig.onChange(({ settings }) => options.onSettings?.(settings))
-  const parts = await openParts(liveConfig, metrics, options.toClaims)
-  tracing = parts.tracing
+  const liveConfig = await openLiveConfig({
+    ...options,
+    rows: KERNEL_ROWS,
+    observer: { ...observer, onOperation, onEvent },
+  })
+  liveConfig.onChange('log', ({ settings }) => options.onSettings?.(settings))
+  const open = new AsyncDisposableStack()
   try {
-    app = new App(parts, options, listeners.add)
-    return app
+    const parts = await openParts(liveConfig, metrics, open, options)
+    tracing = parts.core.tracing
+    return new App(parts, open, options, listeners.add)
   } catch (error) {
-    await parts.close()
+    // what is open would keep the process running
+    await open.disposeAsync()
+    await liveConfig.kernel.close()
     throw error
   }
 }
@@ -111,20 +118,22 @@ export class App {
   /** Whether the upstream servers can be used. */
   readonly readiness: UpstreamReadiness
   readonly #parts: Parts
+  /** What is open besides the kernel. */
+  readonly #open: AsyncDisposableStack
   readonly #options: AppOptions
   readonly #doors: Readonly<Record<ListenerName, Door>>
   readonly #account: Door
   readonly #listeners: Listener[] = []
   readonly #certificates: Certificates<Config>
   readonly #running = new Set<Promise<void>>()
-  /** `undefined`: this thread serves everything. */
-  workers: Workers | undefined
   #opening: Promise<Addresses> | undefined
   #closing: Promise<void> | undefined
   #hasStarted = false
 
-  constructor(parts: Parts, options: AppOptions, onEvent: App['onEvent']) {
+  constructor(parts: Parts, open: AsyncDisposableStack, options: AppOptions, onEvent: App['onEvent']) {
+    const { liveConfig, gateway, metrics, directory, source, limits } = parts.core
     this.#parts = parts
+    this.#open = open
     this.#options = options
     this.log = options.log
     this.onEvent = onEvent
@@ -136,15 +145,16 @@ export class App {
     }
     this.#account = createAccountDoor(parts)
     // a stream may have been authenticated by a client certificate whose authority was replaced
-    this.#certificates = followCertificates(parts.liveConfig, () => parts.gateway.streams.revalidateAll())
-    addListenerMetrics(parts.metrics, this.#doors, this.#listeners)
-    const endpoint = 'library'
-    this.signIn = createApplicationSignIn({ ...parts, ...parts.cookies, endpoint })
-    this.settings = deriveLive(parts.liveConfig, (snapshot) => snapshot.settings)
-    this.operations = createOperationDeps(parts.liveConfig, parts.directory, parts.limits)
-    this.readiness = parts.gateway.readiness
-    // after every other listener: the upstreams must have the new options
-    if (options.inspectsUpstreams) parts.liveConfig.onChange(() => queueMicrotask(this.readiness.inspect))
+    this.#certificates = followCertificates(liveConfig, () => gateway.streams.revalidateAll())
+    addListenerMetrics(metrics, this.#doors, this.#listeners)
+    this.signIn = createApplicationSignIn(toSessionDeps(parts, 'library'))
+    this.settings = deriveLive(liveConfig, (snapshot) => snapshot.settings)
+    this.operations = createOperationDeps(liveConfig, directory, limits.accounts)
+    this.readiness = gateway.readiness
+    // last, because both use the upstreams of the doors
+    open.adopt(startJobs(parts.jobs, { ...liveConfig.kernel, metrics }), (jobs) => jobs.stop())
+    if (source) open.adopt(source.start(directory), (copy) => copy.stop())
+    if (options.inspectsUpstreams) liveConfig.onChange('upstreams', this.readiness.inspect)
   }
 
   /** `account`: the routes for the user's own account, below `/_cardea/account`. */
@@ -176,7 +186,7 @@ export class App {
 
   get directory(): Directory {
     this.requireOpen()
-    return this.#parts.directory
+    return this.#parts.core.directory
   }
 
   /** A closed server follows no changes, so its answer could be out of date. */
@@ -186,12 +196,17 @@ export class App {
 
   /** Reads and checks the whole configuration, then replaces it; or keeps the current one and reports why. */
   reload(): Promise<ReloadReport> {
-    return this.#parts.liveConfig.reload()
+    return this.#parts.core.liveConfig.reload()
   }
 
   /** One sentence for each given option that has no effect here. */
   notices(): readonly string[] {
     return renderNotices(this.settings.get())
+  }
+
+  /** What modules tell the operator who has just started the server. */
+  startNotes(): Promise<readonly string[]> {
+    return listStartNotes(this.#parts.core)
   }
 
   /** One sentence for each service that is open to everyone, and for a limit of open files that is too low. */
@@ -208,19 +223,35 @@ export class App {
     try {
       const addresses = await this.#opening
       if (this.#closing) throw new StartError('This Cardea was closed while it started to listen')
-      this.workers?.start()
-      this.#parts.workers.set(this.workers)
+      await this.#parts.core.liveConfig.agree()
       this.#hasStarted = true
       if (this.#options.inspectsUpstreams) this.readiness.inspect()
       const listening = [...addresses.document, ...addresses.multiModel]
-      this.#parts.listening.set([...listening, ...addresses.admin, ...addresses.metrics])
-      this.#parts.audit.startPurging()
-      this.#parts.events.record('server.started', { version: PRODUCT.version, listening })
+      this.#parts.monitoring.listening.set([...listening, ...addresses.admin, ...addresses.metrics])
+      const { audit, siblings, events } = this.#parts.core.kernel
+      audit.startPurging()
+      // once for the server: the others start when the first of its processes serves
+      if (siblings.isFirst()) events.record('server.started', { version: PRODUCT.version, listening })
       return addresses
     } catch (error) {
       await this.close()
       throw error
     }
+  }
+
+  /**
+   * Leaves new connections to its siblings. Each connection ends with its next reply, or after the stop timeout;
+   * a running request is finished, however long it takes.
+   */
+  async retire(): Promise<void> {
+    this.#parts.monitoring.listening.set([])
+    const doors = Object.values(this.#doors)
+    const closed = this.#listeners.map((listener) => listener.retire())
+    for (const { connections } of doors) connections.retire()
+    await waitAtMost(closed, this.settings.get().values.door['stop-timeout'])
+    for (const { connections } of doors) connections.stop()
+    this.#parts.core.gateway.streams.stop('feeds')
+    await Promise.all(closed)
   }
 
   /** Stops accepting requests, waits for the running ones up to the stop timeout, and closes everything. */
@@ -230,49 +261,45 @@ export class App {
   }
 
   async #close(): Promise<void> {
-    const graceMs = toStopTimeoutMs(this.settings.get().values)
+    const { core, monitoring } = this.#parts
+    const graceMs = this.settings.get().values.door['stop-timeout']
+    monitoring.listening.set([])
     for (const { connections } of [...Object.values(this.#doors), this.#account]) connections.stop()
     // a feed may be silent for any time
-    this.#parts.gateway.streams.stop('feeds')
+    core.gateway.streams.stop('feeds')
     await this.#opening?.catch(() => {}) // listeners it opens meanwhile are closed below
     this.#certificates.stop()
     const closing = this.#listeners.map((listener) => listener.close(graceMs))
-    await Promise.all([...closing, waitAtMost(this.#running, graceMs), this.workers?.close(graceMs)])
-    const { events } = this.#parts
-    await this.#parts.close(() => {
-      events.flush()
-      if (this.#hasStarted) events.record('server.stopped', {})
-    })
+    await Promise.all([...closing, waitAtMost(this.#running, graceMs)])
+    await this.#open.disposeAsync()
+    const { events } = core.kernel
+    events.flush()
+    if (this.#hasStarted && monitoring.monitor.isLast()) events.record('server.stopped', {})
+    await core.kernel.close()
   }
 
   async #openListeners(): Promise<Addresses> {
-    if (this.#options.mayHaveWorkers) this.workers = await openWorkers(this.#parts, this.#doors)
     const document = await this.#openAll('document')
     const multiModel = await this.#openAll('multi-model')
     const admin = await this.#openAll('admin')
     const metrics = await this.#openAll('metrics')
-    this.#certificates.watch(this.#parts.config.get())
-    const socket = await openControlSocket(this.#parts, this.#options.folder)
+    const { config, kernel } = this.#parts.core
+    this.#certificates.watch(config.get())
+    const values = config.get()
+    const seed = { storeUrl: values.store.url, folder: this.#options.folder }
+    const limits = toListenerLimits(values, kernel.siblings.count)
+    const socket = await openControlSocket(seed, () => createControlDoor(this.#parts), limits, this.log)
     if (socket) this.#listeners.push(socket)
     return { document, multiModel, admin, metrics }
   }
 
   async #openAll(name: ListenerName): Promise<string[]> {
-    const { values } = this.settings.get()
-    const urls: string[] = []
-    for (const endpoint of LISTENERS[name].toEndpoints(values)) {
-      const limits = toListenerLimits(values, name)
-      const lent = this.workers?.lend(name, endpoint, limits)
-      const listener = await listen(this.#doors[name], endpoint, limits, lent?.handOver).catch((error) => {
-        throw toListenError(error, endpoint, name)
-      })
+    const opened = await openListeners(name, this.#doors[name], this.settings.get().values, this.#parts.core.kernel)
+    for (const { listener, tls } of opened) {
       this.#listeners.push(listener)
-      const tls = endpoint.kind === 'tcp' ? endpoint.tls : undefined
-      if (tls)
-        this.#certificates.add({ listener: lent?.follow(listener) ?? listener, tls, toSource: LISTENERS[name].toTls })
-      urls.push(listener.url)
+      if (tls) this.#certificates.add({ listener, tls, toSource: LISTENERS[name].toTls })
     }
-    return urls
+    return opened.map(({ listener }) => listener.url)
   }
 
   /** The name comes from another program, which may be written without types. */

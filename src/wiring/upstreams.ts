@@ -1,23 +1,23 @@
-// Opens what all upstreams share, and maps options to the settings of each: CouchDB, ArangoDB, services.
+// The upstreams behind the doors, each with its settings: CouchDB, ArangoDB, services.
+
 import { CREDENTIAL_COOKIES } from '../auth/credential.ts'
-import { type Clock, nowSeconds, SYSTEM_CLOCK } from '../base/clock.ts'
+import { createIsOwnCredential } from '../auth/own-credentials.ts'
+import { type Clock, SYSTEM_CLOCK } from '../base/clock.ts'
 import { createLive, deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
-import type { Service, ServiceDoor } from '../config/open-sections.ts'
+import { readServices, type Service, type ServiceDoor } from '../config/open-sections.ts'
 import { type Config, toWireNames } from '../config/options.ts'
 import { WEB_UI } from '../dialects/multi-model/access.ts'
-import type { Directory } from '../directory/directory.ts'
+import { holdBackOwnCredentials, type MountedService } from '../dialects/services.ts'
 import { toDocumentHints, toMultiModelHints, toServiceHints, type UpstreamHints } from '../gateway/hints.ts'
-import { identityHeadersForService, type ToClaims, type ToIdentityHeaders } from '../gateway/identity-headers.ts'
+import type { ToIdentityHeaders } from '../gateway/identity-headers.ts'
 import {
   createDocumentOpenProbes,
   createDocumentProbe,
   createMultiModelProbe,
   MULTI_MODEL_OPEN_PROBES,
 } from '../gateway/identity-probe.ts'
-import { OpenStreams } from '../gateway/open-streams.ts'
-import { createUpstreamRegistry } from '../gateway/readiness.ts'
-import { createUpstream, inspectOnce, type Upstream, type UpstreamDeps } from '../gateway/upstream.ts'
+import { createUpstream, inspectOnce, openAsked, type Upstream, type UpstreamDeps } from '../gateway/upstream.ts'
 import type { UpstreamCheckDeps, UpstreamFinding } from '../gateway/upstream-check.ts'
 import {
   createIdentityHeaders,
@@ -30,84 +30,13 @@ import { REQUEST_ID_HEADER } from '../http/reply.ts'
 import { type KeyRing, signerOf } from '../keys/ring.ts'
 import { loadSecretRing } from '../keys/secret-files.ts'
 import { createHmacSigner } from '../keys/sign.ts'
-import { followRetirement } from '../live-config/cookie-secret.ts'
-import type { LiveConfig } from '../live-config/live-config.ts'
-import { openUpstreamSecrets, type TokenSecrets, toUpstreamSource } from '../live-config/secret-rings.ts'
-import { openServiceKey } from '../live-config/service-key.ts'
-import type { SecurityEvents } from '../observe/security-events.ts'
-import { listIdentityHeaders, toUpstreamSettings } from './settings.ts'
-
-export type Gateway = Awaited<ReturnType<typeof openGateway>>
-
-/** `toClaims`: further claims in the tokens for services. */
-export async function openGateway(
-  liveConfig: LiveConfig,
-  directory: Directory,
-  tokenSecrets: TokenSecrets,
-  toClaims?: ToClaims,
-) {
-  const streams = new OpenStreams()
-  const ring = await openUpstreamSecrets(liveConfig)
-  const serviceKey = openServiceKey(liveConfig)
-  const registry = createUpstreamRegistry(liveConfig.kernel.log)
-  const stopWatching = watchStreams(streams, liveConfig, directory, tokenSecrets)
-  return {
-    ...registry,
-    streams,
-    /** Signs for ArangoDB; `undefined` where no secret is configured. */
-    ring,
-    serviceKey,
-    /** The headers that tell a service who sends a request. */
-    toServiceIdentity: (name: string) =>
-      identityHeadersForService(() => serviceKey.signer, name, liveConfig.kernel.clock, toClaims),
-    async close() {
-      stopWatching()
-      // before their connections are closed, which would look like failures of the upstreams
-      streams.stop('all')
-      ring?.stop()
-      await registry.close()
-    },
-  }
-}
-
-/** How often streams with an expired credential are ended. */
-const EXPIRY_CHECK_MS = 1000
-
-/** Ends or revalidates streams when users, keys, options or the time change. Returns a function that stops it. */
-function watchStreams(
-  streams: OpenStreams,
-  liveConfig: LiveConfig,
-  directory: Directory,
-  tokenSecrets: TokenSecrets,
-): () => void {
-  const stopListening = directory.onRevoked((revocation) => streams.end(revocation))
-  const revalidate = () => streams.revalidateAll()
-  // In a microtask, after every other listener: streams must be revalidated with the new keys.
-  liveConfig.onChange(() => queueMicrotask(revalidate))
-  tokenSecrets.onReload(revalidate)
-  const isRetirementDue = followRetirement(liveConfig)
-  const timer = setInterval(() => {
-    streams.expire(nowSeconds(liveConfig.kernel.clock))
-    if (isRetirementDue()) revalidate()
-  }, EXPIRY_CHECK_MS).unref()
-  return () => {
-    clearInterval(timer)
-    stopListening()
-  }
-}
+import { loadUpstreamAuthorities } from '../live-config/certificates.ts'
+import { divideConnections } from '../live-config/door-settings.ts'
+import { toUpstreamSource } from '../live-config/secret-rings.ts'
+import type { Core } from './core.ts'
+import type { SignIns } from './sign-in.ts'
 
 export type Revalidate = UpstreamDeps['revalidate']
-
-/** What an upstream is built from. */
-interface UpstreamParts {
-  readonly clock: Clock
-  readonly gateway: Gateway
-  readonly config: Live<Config>
-  readonly events: SecurityEvents
-  readonly log: Log
-  /** How many threads share the connections to the upstreams. */
-  readonly threads: number
-}
 
 /** How one upstream differs from the others. */
 interface OwnDeps extends Pick<UpstreamDeps, 'toIdentityHeaders' | 'inspection' | 'requestIdHeader'> {
@@ -116,12 +45,12 @@ interface OwnDeps extends Pick<UpstreamDeps, 'toIdentityHeaders' | 'inspection' 
 }
 
 function createConfiguredUpstream(
-  { gateway, config, events, log, threads }: UpstreamParts,
+  { gateway, config, kernel: { events, log, siblings } }: Core,
   revalidate: Revalidate,
   { toSettings, hints, ...own }: OwnDeps,
 ): Upstream {
   const settings = deriveLive(config, (values) => ({
-    ...toUpstreamSettings(values, log, threads),
+    ...toUpstreamSettings(values, log, siblings.count),
     ...toSettings(values),
   }))
   const { inspectAgain } = gateway.readiness
@@ -137,11 +66,11 @@ function createConfiguredUpstream(
 }
 
 /** CouchDB behind the document door. */
-export function createDocumentUpstream(parts: UpstreamParts, revalidate: Revalidate): Upstream {
-  const { config, gateway, clock } = parts
-  const toIdentityHeaders = identityHeadersForDocument(config, clock)
+export function createDocumentUpstream(core: Core, revalidate: Revalidate): Upstream {
+  const { config, gateway, kernel } = core
+  const toIdentityHeaders = identityHeadersForDocument(config, kernel.clock)
   const inspection = toDocumentInspection(config, toIdentityHeaders)
-  const upstream = createConfiguredUpstream(parts, revalidate, {
+  const upstream = createConfiguredUpstream(core, revalidate, {
     toSettings: (values) => ({
       urls: values.upstream.document,
       spool: undefined,
@@ -179,11 +108,11 @@ export function identityHeadersForDocument(config: Live<Config>, clock: Clock): 
 }
 
 /** ArangoDB behind the multi-model door. It does not accept chunked request bodies, so they are spooled. */
-export function createMultiModelUpstream(parts: UpstreamParts, revalidate: Revalidate): Upstream {
-  const { config, gateway, clock } = parts
-  const toIdentityHeaders = identityHeadersForMultiModel(config, () => gateway.ring?.get(), clock)
+export function createMultiModelUpstream(core: Core, revalidate: Revalidate): Upstream {
+  const { config, gateway, kernel } = core
+  const toIdentityHeaders = identityHeadersForMultiModel(config, () => gateway.ring?.get(), kernel.clock)
   const inspection = toMultiModelInspection(config, toIdentityHeaders)
-  const upstream = createConfiguredUpstream(parts, revalidate, {
+  const upstream = createConfiguredUpstream(core, revalidate, {
     toSettings: (values) => ({
       urls: values.upstream['multi-model'],
       spool: { bodyBytes: values.upstream['spool-bytes'], totalBytes: values.upstream['spool-total-bytes'] },
@@ -206,10 +135,33 @@ const toMultiModelInspection = (config: Live<Config>, toIdentityHeaders: ToIdent
 
 const isSigned = ({ upstream }: Config): boolean => MULTI_MODEL_IDENTITIES[upstream['multi-model-identity']].isSigned
 
+/** The databases behind the doors with these options, for a command without a server. `close` ends the connections. */
+export async function openAskedDatabases(values: Config, log: Log) {
+  const config = createLive(values)
+  const secrets = await loadSecretRing(toUpstreamSource(values))
+  const ring = secrets.kind === 'ring' ? secrets.ring : undefined
+  const identities = {
+    document: identityHeadersForDocument(config, SYSTEM_CLOCK),
+    'multi-model': identityHeadersForMultiModel(config, () => ring, SYSTEM_CLOCK),
+  }
+  const common = toUpstreamSettings(values, log, 1)
+  const opened = new Map(
+    (['document', 'multi-model'] as const).flatMap((door) => {
+      const urls = values.upstream[door]
+      return urls.length === 0 ? [] : [[door, openAsked({ ...common, urls }, identities[door])] as const]
+    }),
+  )
+  return {
+    // modules name doors by text; one that does not exist is not found
+    find: (door: string) => opened.get(door as ServiceDoor),
+    close: async () => void (await Promise.all([...opened.values()].map((each) => each.close()))),
+  }
+}
+
 /** The inspection of every upstream with these options, for a command without a server. */
 export async function inspectUpstreams(values: Config, log: Log): Promise<readonly UpstreamFinding[]> {
   const config = createLive(values)
-  const common = toUpstreamSettings(values, log)
+  const common = toUpstreamSettings(values, log, 1)
   const secrets = await loadSecretRing(toUpstreamSource(values))
   const ring = secrets.kind === 'ring' ? secrets.ring : undefined
   const document = toDocumentInspection(config, identityHeadersForDocument(config, SYSTEM_CLOCK))
@@ -242,20 +194,39 @@ function identityHeadersForMultiModel(
 }
 
 /** Whether a door itself decides what pages of other origins may do. */
-export const OWNS_CORS: Readonly<Record<ServiceDoor, (values: Config) => boolean>> = {
+const OWNS_CORS: Readonly<Record<ServiceDoor, (values: Config) => boolean>> = {
   document: ({ chttpd }) => chttpd.enable_cors,
   'multi-model': ({ http }) => http['trusted-origin'].length > 0,
 }
 
-/** An application behind a door. Its pages run scripts on purpose, so they are not sandboxed. */
-export function createServiceUpstream(
+/** The applications behind a door. */
+export function createServices(
+  core: Core,
+  { jwtKeys, external }: SignIns,
+  door: ServiceDoor,
+  revalidate: Revalidate,
+): readonly MountedService[] {
+  const { liveConfig, config, tokenSecrets } = core
+  const keys = { ring: tokenSecrets.ring.get, jwtKeys: jwtKeys.get, issuers: external.issuers }
+  const isOwnCredential = createIsOwnCredential(keys)
+  const services = readServices(liveConfig.get().settings.open.services).filter(({ doors }) => doors.includes(door))
+  return services.map((service) => ({
+    ...service,
+    ownsPreflights: () => service.hasPreflights && !OWNS_CORS[door](config.get()),
+    isOwnCredential,
+    forward: holdBackOwnCredentials(createServiceUpstream(service, door, core, revalidate).forward, isOwnCredential),
+  }))
+}
+
+/** Its pages run scripts on purpose, so they are not sandboxed. */
+function createServiceUpstream(
   { name, url }: Service,
   door: ServiceDoor,
-  parts: UpstreamParts,
+  core: Core,
   revalidate: Revalidate,
 ): Upstream {
-  const { gateway } = parts
-  const upstream = createConfiguredUpstream(parts, revalidate, {
+  const { gateway } = core
+  const upstream = createConfiguredUpstream(core, revalidate, {
     toSettings: (values) => ({
       urls: [url],
       spool: undefined,
@@ -267,4 +238,30 @@ export function createServiceUpstream(
     requestIdHeader: REQUEST_ID_HEADER,
   })
   return gateway.register(upstream)
+}
+
+/**
+ * The settings that all upstreams share. An upstream may have as many connections as the door may have clients: each of
+ * `processes` has its share.
+ */
+const toUpstreamSettings = (
+  config: Config,
+  log: Log,
+  processes: number,
+): Omit<UpstreamSettings, 'urls' | 'spool' | 'ownsCors' | 'sandboxedExcept'> => ({
+  limits: {
+    connectTimeoutMs: config.upstream['connect-timeout'],
+    firstByteTimeoutMs: config.upstream['first-byte-timeout'],
+    maxConnections: divideConnections(config.door, processes)['max-connections'],
+    authorities: loadUpstreamAuthorities(config, log),
+  },
+  idleTimeoutMs: config.upstream['idle-timeout'],
+})
+
+/** The headers that carry an identity, under their configured names. */
+function listIdentityHeaders(config: Config): readonly string[] {
+  const { userNameHeader, rolesHeader, tokenHeader } = toWireNames(config)
+  const { x_forwarded_host, x_forwarded_proto, x_forwarded_ssl, peer_header } = config.chttpd
+  const names = [userNameHeader, rolesHeader, tokenHeader, x_forwarded_host, x_forwarded_proto, x_forwarded_ssl]
+  return [...names, peer_header].filter((name) => name !== '')
 }
