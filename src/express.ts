@@ -75,7 +75,7 @@ export function requireUser(options: RequireUserOptions = {}): Middleware {
   return (request, response, next) => {
     requireAuthenticated(request)
     if (request.user) next()
-    else refuse(response, 401, challenge)
+    else sendRefusal(response, 401, challenge)
   }
 }
 
@@ -93,15 +93,15 @@ export function requireRole(...roles: readonly string[]): Middleware {
   return (request, response, next) => {
     requireAuthenticated(request)
     const { user } = request
-    if (!user) refuse(response, 401)
+    if (!user) sendRefusal(response, 401)
     else if (hasRole(user)) next()
-    else refuse(response, 403)
+    else sendRefusal(response, 403)
   }
 }
 
 const WORDS = { 401: 'unauthorized', 403: 'forbidden' } as const
 
-function refuse(response: ServerResponse, status: keyof typeof WORDS, challenge = true): void {
+function sendRefusal(response: ServerResponse, status: keyof typeof WORDS, challenge = true): void {
   const headers = status === 401 && challenge ? { 'WWW-Authenticate': 'Basic realm="Cardea", charset="UTF-8"' } : {}
   response.writeHead(status, { 'Content-Type': 'application/json', ...headers })
   response.end(JSON.stringify({ error: WORDS[status] }))

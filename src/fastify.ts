@@ -133,7 +133,7 @@ export function requireRole(...roles: readonly string[]): PreHandler {
   return async (request, reply) => {
     requireAuthenticated(request)
     const { user } = request
-    if (!user) return refuse(reply)
+    if (!user) return sendRefusal(reply)
     return hasRole(user) ? undefined : reply.code(403).send({ error: 'forbidden' })
   }
 }
@@ -144,7 +144,7 @@ export function requireUser(options: RequireUserOptions = {}): PreHandler {
   const { challenge = true } = options
   return async (request, reply) => {
     requireAuthenticated(request)
-    return request.user ? undefined : refuse(reply, challenge)
+    return request.user ? undefined : sendRefusal(reply, challenge)
   }
 }
 
@@ -153,7 +153,7 @@ function requireAuthenticated({ user }: FastifyRequestLike): void {
   if (user === undefined) throw new Error('registerCardea has not run for this request')
 }
 
-function refuse(reply: FastifyReplyLike, challenge = true): unknown {
+function sendRefusal(reply: FastifyReplyLike, challenge = true): unknown {
   if (challenge) reply.header('WWW-Authenticate', 'Basic realm="Cardea", charset="UTF-8"')
   return reply.code(401).send({ error: 'unauthorized' })
 }

@@ -2,7 +2,7 @@
  * Cardea as a library: the same doors inside another Node program, or in the tests of one.
  *
  * @example
- * const cardea = await createCardea({ options: { admins: { ada: 'analytical' } } })
+ * const cardea = await createCardea({ options: { admins: { ada: 'analytical engine' } } })
  * const { document } = await cardea.listen()
  */
 import './require-node.ts'
@@ -11,10 +11,8 @@ import { isJsonObject } from './base/json.ts'
 import { type Log, SILENT_LOG } from './base/log.ts'
 import { toFlags } from './config/flags.ts'
 import { STRICT_DEFAULTS } from './config/layers.ts'
-import type { LoadInput } from './config/load.ts'
 import type { OpenSection } from './config/option-table.ts'
-import type { Config } from './config/options.ts'
-import type { ProviderKey, ProviderValues } from './config/provider-table.ts'
+import type { Config, NamedValues } from './config/options.ts'
 import { idOf, isAccount } from './directory/account.ts'
 import type { AuthenticatedRequest } from './directory/identity.ts'
 import type { ToClaims } from './gateway/identity-headers.ts'
@@ -26,9 +24,10 @@ import type { Credentials } from './library/credentials.ts'
 import type { Events } from './library/events.ts'
 import { addHeaders, type HeaderSink, readGuess, readRequest, requireSink, serveNode } from './library/requests.ts'
 import type { Sessions } from './library/sessions.ts'
-import type { OtherMembers, Users } from './library/users.ts'
-import type { ReloadReport } from './live-config/live-config.ts'
+import type { OtherMembers } from './library/user-values.ts'
+import type { Users } from './library/users.ts'
 import { ConfigError } from './live-config/load.ts'
+import type { ReloadReport } from './live-config/reload.ts'
 import type { Addresses, DoorName } from './wiring/app.ts'
 
 export type { Log, LogFields } from './base/log.ts'
@@ -39,12 +38,10 @@ export type {
   AccessTokens,
   CardeaAccessToken,
   NewAccessToken,
-  PasswordLink,
-  PasswordLinks,
   SecondFactor,
 } from './library/credentials.ts'
 export type { CardeaEvent, Events } from './library/events.ts'
-export type { ClientOptions, HeaderSink } from './library/requests.ts'
+export type { HeaderSink } from './library/requests.ts'
 export type {
   CardeaSession,
   CreatedSession,
@@ -54,34 +51,31 @@ export type {
   Sessions,
   VerifiedUser,
 } from './library/sessions.ts'
+export type { CardeaUser, Grants, NewUser, OtherMembers, UserChange } from './library/user-values.ts'
 export type {
-  CardeaUser,
   ChangedPassword,
-  Grants,
-  NewUser,
-  OtherMembers,
   PasswordCheck,
   PasswordCheckOptions,
-  UserChange,
   UserListOptions,
   UserPage,
   Users,
 } from './library/users.ts'
-export type { ReloadReport } from './live-config/live-config.ts'
+export type { ReloadReport } from './live-config/reload.ts'
+export type { ClientOptions } from './modules/module.ts'
+export type * from './modules.ts'
 export type { Addresses, DoorName } from './wiring/app.ts'
 export { CardeaError, ConfigError, StartError }
 
 /** What may be written for a value of this type: lists and places as text, as in a file. */
 type Written<T> = T extends boolean | string ? T : T extends number ? number | string : string
 
-type OwnOptions = { readonly [S in keyof Config]?: { readonly [K in keyof Config[S]]?: Written<Config[S][K]> } }
-type OpenOptions = { readonly [S in Exclude<OpenSection, 'provider'>]?: Readonly<Record<string, string>> }
-type ProviderOptions = {
-  readonly [S in `provider:${string}`]: { readonly [K in ProviderKey]?: Written<ProviderValues[K]> }
-}
+type WrittenSection<V> = { readonly [K in keyof V]?: Written<V[K]> }
+type OwnOptions = { readonly [S in keyof Config]?: WrittenSection<Config[S]> }
+type OpenOptions = { readonly [S in OpenSection]?: Readonly<Record<string, string>> }
+type NamedOptions = { readonly [K in keyof NamedValues as `${K}:${string}`]: WrittenSection<NamedValues[K]> }
 
 /** Options by section and name, as a configuration file has them. */
-export type CardeaOptions = OwnOptions & OpenOptions & ProviderOptions
+export type CardeaOptions = OwnOptions & OpenOptions & NamedOptions
 
 export interface CreateCardea {
   readonly options?: CardeaOptions
@@ -171,18 +165,35 @@ export interface Cardea<Members extends object = OtherMembers> extends Authentic
 /**
  * Throws a `ConfigError` that holds every problem of the options, a `StartError` for whatever else is missing. Where
  * neither files, environment nor options say otherwise, new passwords need 12 characters and cookies have SameSite=Lax,
- * as in a folder made by `cardea init`.
+ * as in a folder made by `cardea init`. Passwords in `options.admins` obey the rules too; hashes are not checked.
  */
 export const createCardea = <Members extends object = OtherMembers>(given: CreateCardea = {}) =>
-  openCardea<Members>(given, STRICT_DEFAULTS)
+  toReminder(openCardea<Members>(given), 'createCardea')
 
-async function openCardea<Members extends object>(
-  given: CreateCardea,
-  defaults: LoadInput['defaults'] = [],
-): Promise<Cardea<Members>> {
+const MEMBERS = [
+  ...(['users', 'sessions', 'events', 'listen', 'handle', 'fetch', 'handleAccount', 'authenticate', 'reload'] as const),
+  ...(['close', 'accessTokens', 'secondFactor'] as const),
+] satisfies (keyof Cardea)[]
+
+/** Members that modules add. Their names are not known here: a program loads the modules later. */
+const MEMBERS_OF_MODULES = ['passwordLinks']
+
+/** The promise itself. If a program forgot `await`, the first member that it uses says so. */
+function toReminder<T>(promise: Promise<T>, caller: string): Promise<T> {
+  const get = () => {
+    throw new TypeError(`${caller} returns a promise: const cardea = await ${caller}(…)`)
+  }
+  return Object.defineProperties(
+    promise,
+    Object.fromEntries([...MEMBERS, ...MEMBERS_OF_MODULES].map((name) => [name, { get }])),
+  )
+}
+
+async function openCardea<Members extends object>(given: CreateCardea, isTest = false): Promise<Cardea<Members>> {
   checkGiven(given)
   // loaded here: an older Node cannot link these modules, and would fail before it reports which version is needed
-  const { findConfigFolder, openConfiguration } = await import('./live-config/load.ts')
+  const { findConfigFolder, openConfiguration, openProgramConfiguration } = await import('./live-config/load.ts')
+  const { OPTION_TABLE: table } = await import('./module-options.ts')
   const { createApp } = await import('./wiring/app.ts')
   const { ACCEPTED } = await import('./auth/credential.ts')
   const { createCredentials } = await import('./library/credentials.ts')
@@ -191,8 +202,10 @@ async function openCardea<Members extends object>(
   const flags = { configs: given.files ?? [], flags: toFlags(given.options ?? {}), problems: [] }
   const env = given.env ?? {}
   const read = { pipes: new Map(), filled: new Set<string>() }
+  const open = isTest ? openConfiguration : openProgramConfiguration
+  const defaults = isTest ? [] : STRICT_DEFAULTS
   const app = await createApp({
-    load: () => openConfiguration({ flags, env, cwd: process.cwd(), defaults, ...read }),
+    load: () => open({ table, flags, env, cwd: process.cwd(), defaults, ...read }),
     log: given.log ?? SILENT_LOG,
     toClaims: given.claims,
     folder: findConfigFolder({ flags, env, cwd: process.cwd() }),
@@ -281,5 +294,5 @@ export function createTestCardea<Members extends object = OtherMembers>(
   const merged: Record<string, object> = { ...TEST_OPTIONS }
   for (const [section, values] of Object.entries(given.options ?? {}))
     merged[section] = { ...merged[section], ...values }
-  return openCardea<Members>({ ...given, options: merged })
+  return toReminder(openCardea<Members>({ ...given, options: merged }, true), 'createTestCardea')
 }

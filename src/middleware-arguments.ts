@@ -1,5 +1,6 @@
 // Checks of what a program gives to the middleware: a mistake is reported when the program starts, if it can be seen then.
 import type { AuthenticatedUser, AuthenticateOptions } from './index.ts'
+import { requireAwaited } from './library/arguments.ts'
 
 export interface RequireUserOptions {
   /** `false`: a 401 has no `WWW-Authenticate` header, so that browsers do not ask for a password. `true` by default. */
@@ -7,6 +8,7 @@ export interface RequireUserOptions {
 }
 
 export function requireCardea(cardea: unknown, message: string): void {
+  requireAwaited(cardea, 'the Cardea')
   if (!isObject(cardea) || typeof cardea['authenticate'] !== 'function') throw new TypeError(message)
 }
 

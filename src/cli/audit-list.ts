@@ -1,10 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { AuditList } from '../dialects/admin-api/schemas/system.ts'
-import { type EventRow, SECURITY_EVENTS } from '../observe/security-event-table.ts'
-import type { Control } from './client.ts'
+import type { AuditListView } from '../dialects/admin-api/schemas/system.ts'
+import { SECURITY_EVENTS } from '../modules.ts'
+import type { EventRow } from '../observe/security-event-table.ts'
+import type { Control, Query } from './client.ts'
 import { type Context, usageError } from './context.ts'
 import { toJsonLine } from './json-output.ts'
-import { listPages, type ManageOptions, manage } from './manage.ts'
+import { listPages, type ManageOptions, manage, readDuration } from './manage.ts'
 import { toPrintable } from './table.ts'
 
 export interface AuditListOptions extends ManageOptions {
@@ -17,8 +18,7 @@ export interface AuditListOptions extends ManageOptions {
   readonly follow?: boolean
 }
 
-type Shown = AuditList['records'][number]
-type Query = Readonly<Record<string, string>>
+type Shown = AuditListView['records'][number]
 
 const POLL_MS = 1000
 /** A record of another node may become visible after one with a later time. */
@@ -35,24 +35,15 @@ export function listAudit(context: Context, options: AuditListOptions): Promise<
   })
 }
 
-const toQuery = ({ user, event, outcome, since, until }: AuditListOptions): Query => ({
-  ...(user !== undefined && { user }),
-  ...(event !== undefined && { event }),
-  ...(outcome !== undefined && { outcome }),
-  ...(since !== undefined && { since: readTime(since, '--since') }),
-  ...(until !== undefined && { until: readTime(until, '--until') }),
-})
+function toQuery({ user, event, outcome, since, until }: AuditListOptions): Query {
+  return { user, event, outcome, since: readTime(since, '--since'), until: readTime(until, '--until') }
+}
 
-const UNITS: ReadonlyMap<string, number> = new Map([
-  ['s', 1000],
-  ['m', 60_000],
-  ['h', 3_600_000],
-  ['d', 86_400_000],
-])
-
-function readTime(text: string, flag: string): string {
-  const [, count = '', unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
-  const time = count === '' ? Date.parse(text) : Date.now() - Number(count) * (UNITS.get(unit) ?? 0)
+function readTime(text: string | undefined, flag: string): string | undefined {
+  if (text === undefined) return undefined
+  // a number alone is a year
+  const ago = /^\d+$/.test(text) ? undefined : readDuration(text)
+  const time = ago === undefined ? Date.parse(text) : Date.now() - ago * 1000
   if (Number.isNaN(time)) throw usageError(`${flag}: expected 30m, 2h, 7d or a time such as 2026-01-31T12:00:00Z`)
   return String(time)
 }

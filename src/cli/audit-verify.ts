@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
-import { countVerified, loadAuditKey, loadKeyFile, verifyStored } from '../kernel/audit.ts'
+import { countVerified, verifyStored } from '../kernel/audit.ts'
+import { loadAuditKey, loadKeyFile } from '../kernel/audit-keys.ts'
 import { readVerifyingKey } from '../observe/audit/audit-key.ts'
 import type { VerifiedChain, VerifiedTrail } from '../observe/audit/verify.ts'
 import { withBackupErrors } from './backup-report.ts'

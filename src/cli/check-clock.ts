@@ -43,7 +43,7 @@ function checkStoreTime({ settings, clock }: Machine & Compared): AreaFindings {
   if (clock === undefined) return []
   if (typeof clock === 'string')
     return [{ level: 'warning', message: `it was not compared with the store, which could not be read: ${clock}` }]
-  const problem = clock.findProblem(settings.values.store['max-clock-skew'] * 1000)
+  const problem = clock.findProblem(settings.values.store['max-clock-skew'])
   if (problem) return [{ level: 'problem', message: problem.reason }]
   const waiting = clock.describeDeletionLag()
   return waiting === undefined ? [] : [{ level: 'warning', message: `nothing is deleted for now: ${waiting}` }]

@@ -2,12 +2,11 @@
 import type { Problem } from '../config/problems.ts'
 import { toRulePlace } from '../config/rules.ts'
 import { renderSource, type Settings } from '../config/settings.ts'
-import { loadAuditKey, loadWebhookKey } from '../kernel/audit.ts'
+import { loadAuditKey, loadWebhookKey } from '../kernel/audit-keys.ts'
 import { StartError } from '../kernel/start-error.ts'
 import type { RingLoad } from '../keys/secret-files.ts'
 import { LISTENERS } from '../live-config/endpoints.ts'
-import { toKernelSettings } from '../live-config/kernel-settings.ts'
-import { checkKeySets } from '../live-config/key-sets.ts'
+import { checkKeySets, listStrayLimits, readKeys } from '../live-config/key-sets.ts'
 import { loadTokenSecrets, loadUpstreamSecrets } from '../live-config/secret-rings.ts'
 import { loadServiceKey } from '../live-config/service-key.ts'
 import {
@@ -67,7 +66,7 @@ const TRIALS: readonly Trial[] = [
   {
     section: 'audit',
     keys: ['webhook-key-file', 'destinations'],
-    run: ({ values }) => void loadWebhookKey(toKernelSettings(values)),
+    run: ({ values }) => void loadWebhookKey(values.audit.destinations, values.audit['webhook-key-file']),
   },
   { section: 'ssl', keys: ['cert_file', 'key_file'], run: ({ values }) => void LISTENERS.document.toEndpoints(values) },
   {
@@ -80,10 +79,11 @@ const TRIALS: readonly Trial[] = [
   },
 ]
 
-/** Every problem of secrets, keys, key sets and certificates. */
+/** Every problem of secrets, keys and their limits, key sets and certificates. */
 export const checkReferencedFiles = async (settings: Settings): Promise<readonly Problem[]> => [
   ...(await checkStartFiles(settings)),
   ...checkKeySets(settings.open),
+  ...listStrayLimits(settings.open, readKeys(settings.open)).filter(({ isFatal }) => isFatal),
 ]
 
 /** The problems that prevent a start. A key set that cannot be read is only logged: the server starts without it. */

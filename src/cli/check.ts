@@ -1,5 +1,7 @@
 import { Command } from 'commander'
-import type { Health } from '../dialects/admin-api/schemas/system.ts'
+import type { HealthView } from '../dialects/admin-api/schemas/system.ts'
+import type { CheckFlags } from '../modules/module.ts'
+import { MODULE_CHECKS } from '../modules.ts'
 import { checkConfiguration } from './check-configuration.ts'
 import type { AreaFinding } from './check-store.ts'
 import { type Context, EXIT, ExitError } from './context.ts'
@@ -9,21 +11,23 @@ import type { JsonOption } from './manage.ts'
 import { paint, toPrintable } from './table.ts'
 
 /** `cardea check`: `config check`, and whether this machine is ready for the server. */
-export const checkCommand = (context: Context): Command =>
-  new Command('check')
+export function checkCommand(context: Context): Command {
+  const command = new Command('check')
     .description(
       'check the configuration and this machine: files, store, certificates, upstream servers, clock; and a running server',
     )
     .option('--json', 'print JSON')
-    .action(({ json = false }: JsonOption) => check(context, json))
+  for (const { flag } of MODULE_CHECKS) if (flag) command.option(...flag)
+  return command.action(({ json = false, ...flags }: JsonOption) => check(context, json, flags))
+}
 
-async function check(context: Context, json: boolean): Promise<void> {
+async function check(context: Context, json: boolean, flags: CheckFlags): Promise<void> {
   const { settings, warnings, problems, exitCode, storeProblem } = await checkConfiguration(context)
   const findings: readonly AreaFinding[] = [
     ...toFindings('configuration', problems, warnings),
     // invalid settings do not say what to look for on the machine
     ...(exitCode === 0
-      ? await checkMachine({ settings, cwd: context.cwd, storeProblem, server: await askServer(context) })
+      ? await checkMachine({ settings, cwd: context.cwd, storeProblem, server: await askServer(context), flags })
       : []),
   ]
   if (json) printJson(context, findings)
@@ -32,7 +36,7 @@ async function check(context: Context, json: boolean): Promise<void> {
   if (count > 0) throw new ExitError(exitCode || EXIT.failed, `Problems: ${count}.`)
 }
 
-async function askServer(context: Context): Promise<Health | string | undefined> {
+async function askServer(context: Context): Promise<HealthView | string | undefined> {
   const { findRunning } = await import('./client.ts')
   try {
     return await (await findRunning(context))?.call('health')

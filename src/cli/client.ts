@@ -5,16 +5,17 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { codeOf, messageOf } from '../base/errors.ts'
-import { OPERATIONS, type OperationName, type OperationResult } from '../dialects/admin-api/operations.ts'
-import { API_PREFIX, LIVE_PATH } from '../dialects/own-paths.ts'
+import { API_PREFIX, LIVE_PATH } from '../base/own-paths.ts'
+import type { OperationName, OperationResult } from '../dialects/admin-api/operations.ts'
 import { StartError, StoreBusy } from '../kernel/start-error.ts'
 import { findSocketPath, isSocketPathSafe, type SocketSeed } from '../live-config/control-socket.ts'
 import { findConfigFolder, openConfiguration } from '../live-config/load.ts'
+import { OPERATIONS } from '../modules.ts'
 import { createLog } from '../observe/log.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
 import { describeHolder, findHolderProgram } from '../store/lock.ts'
 import { type Context, commandError } from './context.ts'
-import type { Offline, Outcome } from './offline.ts'
+import type { CommandOutcome, Offline } from './offline.ts'
 import { requireNone, toExit, toInput } from './own-settings.ts'
 import {
   type ControlServer,
@@ -26,9 +27,12 @@ import {
 } from './remote.ts'
 import { toPrintable } from './table.ts'
 
+export type Query = Readonly<Record<string, string | undefined>>
+
 export interface CallInput {
   readonly params?: Readonly<Record<string, string>>
-  readonly query?: Readonly<Record<string, string>>
+  /** Those that are `undefined` are not sent. */
+  readonly query?: Query
   readonly body?: unknown
 }
 
@@ -117,6 +121,7 @@ async function findOrOpen(context: Context): Promise<Control> {
     const server = await findServer(seed)
     if (server) return createRemoteControl(server)
     const offline = await tryOffline(load)
+    if (offline?.newFile !== undefined) context.printError(`Made a new store at ${offline.newFile}`)
     if (offline) return createLocalControl(offline)
     if (performance.now() > until) throw commandError(renderBusy(seed.storeUrl))
     await pause(AGAIN_MS)
@@ -179,18 +184,16 @@ const explainSilence = (code: string, path: string): string =>
     ? `A server may be running, but ${path} is another user's: run this as that user, or use --url.`
     : `A server is running, but does not answer at ${path}.`
 
-const NOTHING = Object.freeze({})
-
 function createLocalControl(offline: Offline): Control {
-  const run = (name: OperationName, { params = NOTHING, query = NOTHING, body }: CallInput) =>
-    offline.run(name, { params, query: new URLSearchParams(query), body })
+  const run = (name: OperationName, { params = {}, query = {}, body }: CallInput) =>
+    offline.run(name, { params, query: toParameters(query), body })
   return { call: createCall(run), close: () => offline.close() }
 }
 
 const CALL_MS = 120_000
 
 function createRemoteControl(server: ControlServer): Control {
-  const run = async (name: OperationName, input: CallInput): Promise<Outcome> => {
+  const run = async (name: OperationName, input: CallInput): Promise<CommandOutcome> => {
     const { method } = OPERATIONS[name]
     const request = { method, target: toTarget(OPERATIONS[name].path, input), timeoutMs: CALL_MS, body: input.body }
     const { status, value } = await sendControl(server, request).catch((error) => {
@@ -207,7 +210,7 @@ function createRemoteControl(server: ControlServer): Control {
 const placeOf = (server: ControlServer): string => (server.kind === 'socket' ? server.path : server.url.origin)
 
 const createCall =
-  (run: (name: OperationName, input: CallInput) => Promise<Outcome>): Control['call'] =>
+  (run: (name: OperationName, input: CallInput) => Promise<CommandOutcome>): Control['call'] =>
   async <N extends OperationName>(name: N, input: CallInput = {}) => {
     const outcome = await run(name, input)
     if (outcome.kind === 'refused') throw new ControlFailure(outcome.error, outcome.reason)
@@ -217,9 +220,12 @@ const createCall =
 
 function toTarget(path: string, { params = {}, query = {} }: CallInput): string {
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeSegment(params[name] ?? ''))
-  const search = new URLSearchParams(query).toString()
+  const search = toParameters(query).toString()
   return `${API_PREFIX}${filled}${search === '' ? '' : `?${search}`}`
 }
+
+const toParameters = (query: Query): URLSearchParams =>
+  new URLSearchParams(Object.entries(query).flatMap(([name, text]) => (text === undefined ? [] : [[name, text]])))
 
 /** A name of only dots would be a relative path segment. */
 const encodeSegment = (text: string): string =>

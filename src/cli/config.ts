@@ -2,10 +2,11 @@ import { Command, InvalidArgumentError } from 'commander'
 import { findNearest } from '../base/nearest.ts'
 import { hasSecretName } from '../config/compatibility.ts'
 import { describeSettings, renderSettings } from '../config/describe.ts'
-import { findOption, ROWS, splitName } from '../config/options.ts'
+import { splitName } from '../config/options.ts'
 import { withSuggestion } from '../config/problems.ts'
 import type { Settings } from '../config/settings.ts'
 import { checkCertificates, listOpenKeyFiles } from '../live-config/certificates.ts'
+import { OPTION_TABLE } from '../module-options.ts'
 import { checkConfiguration } from './check-configuration.ts'
 import { type Context, EXIT, ExitError, usageError } from './context.ts'
 import { printJson } from './json-output.ts'
@@ -62,7 +63,7 @@ async function get(context: Context, name: string): Promise<void> {
   if (running !== undefined) return context.print(running)
   const shown = describeSettings(await loadSound(context)).findLast((setting) => setting.name === name)
   if (shown) return context.print(shown.value)
-  const names = ROWS.map((row) => row.name)
+  const names = OPTION_TABLE.rows.map((row) => row.name)
   throw new ExitError(EXIT.unknownOption, withSuggestion(`unknown option ${name}`, findNearest(name, names)))
 }
 
@@ -94,7 +95,7 @@ interface SetOptions extends ManageOptions {
   readonly now?: boolean
 }
 
-interface Place {
+interface OptionPlace {
   readonly section: string
   readonly key: string
 }
@@ -106,27 +107,31 @@ function addSettingCommands(command: Command, context: Context): void {
     .argument('[value]', 'of a secret left out: it is asked for')
     .option('--value-stdin', 'read the value from standard input')
     .option('--now', 'with chttpd_auth.secret: refuse cookies made with the old secret at once')
-    .action((place: Place, value: string | undefined, options: SetOptions) => set(context, place, value, options))
+    .action((place: OptionPlace, value: string | undefined, options: SetOptions) => set(context, place, value, options))
   addManaged(command, 'unset', 'back to what files and defaults say')
     .argument('<section.option>', 'its name', readPlace)
-    .action((place: Place, options: ManageOptions) => unset(context, place, options))
+    .action((place: OptionPlace, options: ManageOptions) => unset(context, place, options))
 }
 
-function readPlace(text: string): Place {
+function readPlace(text: string): OptionPlace {
   const { section, key } = splitName(text)
   if (!text.includes('.') || section === '' || key === '')
     throw new InvalidArgumentError('It is written section.option.')
   return { section, key }
 }
 
-const nameOf = ({ section, key }: Place): string => `${section}.${key}`
+const nameOf = ({ section, key }: OptionPlace): string => `${section}.${key}`
 
-const isSecret = ({ section, key }: Place): boolean => {
-  const row = findOption(section, key)
+const isSecret = ({ section, key }: OptionPlace): boolean => {
+  const row = OPTION_TABLE.find(section, key)
   return section === 'jwt_keys' || (row ? row.option.secret === true : hasSecretName(key))
 }
 
-async function readValue(place: Place, value: string | undefined, { valueStdin = false }: SetOptions): Promise<string> {
+async function readValue(
+  place: OptionPlace,
+  value: string | undefined,
+  { valueStdin = false }: SetOptions,
+): Promise<string> {
   const name = nameOf(place)
   if (value !== undefined && valueStdin) throw usageError('Give the value once: as an argument or on standard input.')
   if (value !== undefined && isSecret(place)) {
@@ -140,13 +145,13 @@ async function readValue(place: Place, value: string | undefined, { valueStdin =
   )
 }
 
-function requireSetting({ section, key }: Place): void {
+function requireSetting({ section, key }: OptionPlace): void {
   if (section === 'admins') throw usageError(`Administrators are managed with cardea admin: cardea admin add ${key}`)
 }
 
-const explain = (place: Place) => [['option_not_found', `${nameOf(place)} is not set at run time.`]] as const
+const explain = (place: OptionPlace) => [['option_not_found', `${nameOf(place)} is not set at run time.`]] as const
 
-async function set(context: Context, place: Place, text: string | undefined, options: SetOptions): Promise<void> {
+async function set(context: Context, place: OptionPlace, text: string | undefined, options: SetOptions): Promise<void> {
   requireSetting(place)
   const value = await readValue(place, text, options)
   const call = { params: { ...place }, body: { value, ...(options.now && { now: true }) } }
@@ -157,7 +162,7 @@ async function set(context: Context, place: Place, text: string | undefined, opt
   report(context, options, change, () => `${change.name} = ${change.value}${whenOf(change)}`)
 }
 
-async function unset(context: Context, place: Place, options: ManageOptions): Promise<void> {
+async function unset(context: Context, place: OptionPlace, options: ManageOptions): Promise<void> {
   requireSetting(place)
   const call = { params: { ...place } }
   await perform(context, options, (control) => control.call('setting.unset', call), {

@@ -13,7 +13,7 @@ export interface Context {
   printError(text: string): void
 }
 
-/** Ends a command with this exit code and a message on standard error. */
+/** Ends a command with this exit code and a message on standard error; none if it is empty. */
 export class ExitError extends Error {
   override readonly name = 'ExitError'
   readonly exitCode: number

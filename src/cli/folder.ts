@@ -4,7 +4,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createFile, createFolders } from '../base/files.ts'
 import { NEW_SERVER_VALUES, STRICT_DEFAULTS } from '../config/layers.ts'
-import { OPTIONS } from '../config/option-table.ts'
+import { CORE_OPTIONS } from '../config/option-table.ts'
 import { makeAuditKey } from '../observe/audit/audit-key.ts'
 import { createHasher } from '../passwords/hasher.ts'
 import { renderAdminPassword } from '../passwords/schemes.ts'
@@ -57,7 +57,7 @@ function checkKey(path: string): string | undefined {
 }
 
 async function hashNew(password: string): Promise<string> {
-  const { pbkdf2_prf, iterations } = OPTIONS.chttpd_auth
+  const { pbkdf2_prf, iterations } = CORE_OPTIONS.chttpd_auth
   const hasher = createHasher({ queue: () => 1 })
   const parameters = { scheme: 'pbkdf2', prf: pbkdf2_prf.initial, iterations: iterations.initial } as const
   return renderAdminPassword(await hasher.hash(password, parameters))

@@ -1,11 +1,10 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { tryParse } from '../config/codecs.ts'
-import { OPTIONS } from '../config/option-table.ts'
-import { toHashParameters } from '../live-config/kernel-settings.ts'
+import { CORE_OPTIONS } from '../config/option-table.ts'
+import { toHashParameters } from '../live-config/password-settings.ts'
 import { maxIterationsOf } from '../passwords/hash-policy.ts'
 import { createHasher } from '../passwords/hasher.ts'
-import { isPrf, PRFS } from '../passwords/password-digest.ts'
-import { checkPassword } from '../passwords/password-rules.ts'
+import { checkPasswordText, isPrf, PRFS } from '../passwords/password-digest.ts'
 import { renderAdminPassword, toDocumentMembers } from '../passwords/schemes.ts'
 import { type Context, commandError } from './context.ts'
 import { loadSettingsOf } from './own-settings.ts'
@@ -43,7 +42,7 @@ const FORM_HELP =
 
 /** By the rule of the option. */
 function readIterations(text: string): number {
-  const read = tryParse(OPTIONS.chttpd_auth.iterations.codec, text)
+  const read = tryParse(CORE_OPTIONS.chttpd_auth.iterations.codec, text)
   if ('value' in read) return read.value
   throw new InvalidArgumentError(`Expected ${read.expected}.`)
 }
@@ -52,7 +51,7 @@ async function hash(context: Context, options: Options): Promise<void> {
   const { values } = loadSettingsOf(context)
   const password = await readNewPassword('Password', options)
   // why a text can never be a password, whatever the password rules
-  const flaw = checkPassword([], password)
+  const flaw = checkPasswordText(password)
   if (flaw !== undefined) throw commandError(flaw)
   const configured = toHashParameters(values)
   const { prf = configured.prf, iterations = configured.iterations, form, json } = options

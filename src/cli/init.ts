@@ -56,4 +56,4 @@ export const renderMade = ({ folder, administrator, password }: MadeFolder): str
   password  ${password}
 
 This is the only time the password is shown; only its hash is kept.
-New passwords need at least 12 characters: see auth.min-password-length in the configuration.`
+New passwords need at least 12 characters, and known ones are refused: see [auth] in the configuration.`

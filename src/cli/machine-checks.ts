@@ -2,23 +2,25 @@
 import { readdirSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { findPublicOrigin } from '../auth/provider-sign-in.ts'
-import { messageOf } from '../base/errors.ts'
 import { SILENT_LOG } from '../base/log.ts'
 import { readServices } from '../config/open-sections.ts'
+import { withSuggestion } from '../config/problems.ts'
 import { findSecretFile } from '../config/secrets.ts'
 import type { Settings } from '../config/settings.ts'
 import type { UpstreamFinding } from '../gateway/upstream-check.ts'
-import { ALGORITHMS } from '../keys/algorithms.ts'
-import { fetchDiscovery, fetchKeys, type ProviderKeySet } from '../keys/provider-keys.ts'
 import { checkCertificates } from '../live-config/certificates.ts'
 import { listTlsSources } from '../live-config/endpoints.ts'
+import { listStrayLimits, readKeys } from '../live-config/key-sets.ts'
+import { mayStoreExist } from '../live-config/load.ts'
+import type { CheckFlags, FindDatabase } from '../modules/module.ts'
+import { MODULE_CHECKS } from '../modules.ts'
 import { findStoreFile } from '../store/store-url.ts'
-import { inspectUpstreams } from '../wiring/gateway.ts'
-import { toProviderSettings } from '../wiring/settings.ts'
+import { inspectUpstreams, openAskedDatabases } from '../wiring/upstreams.ts'
 import { type Compared, checkClock, describeCompared, openClock } from './check-clock.ts'
-import { type AreaFinding, type AreaFindings, checkGivenRoles, checkStore, type Machine } from './check-store.ts'
+import { checkPostgres } from './check-postgres.ts'
+import { type AreaFinding, type AreaFindings, checkStore, type Machine } from './check-store.ts'
 import { explainFailure, send } from './remote.ts'
+import { renderNames } from './table.ts'
 
 interface Examined extends Machine, Compared {
   readonly probes: readonly ProbedUpstream[]
@@ -28,7 +30,7 @@ interface Examined extends Machine, Compared {
 interface Area {
   readonly name: string
   /** Left out: always. */
-  isConfigured?(settings: Settings): boolean
+  isConfigured?(settings: Settings, flags: CheckFlags): boolean
   find(examined: Examined): AreaFindings | Promise<AreaFindings>
   /** What to print without a finding. */
   ok(examined: Examined): string
@@ -42,6 +44,18 @@ const AREAS: readonly Area[] = [
     ok: ({ settings }) => (findStoreFile(settings.values.store.url) ? 'can be read and written' : 'can be read'),
   },
   {
+    name: 'postgresql',
+    isConfigured: ({ values }) => /^postgres/.test(values.store.url),
+    find: checkPostgres,
+    ok: () => 'can be used',
+  },
+  {
+    name: 'keys',
+    isConfigured: ({ open }) => open.jwt_keys.length > 0,
+    find: checkKeys,
+    ok: () => 'every key of [jwt_keys] has limits',
+  },
+  {
     name: 'certificates',
     find: findCertificates,
     ok: ({ settings }) => (listTlsSources(settings.values).length > 0 ? 'none expires soon' : 'none configured'),
@@ -51,12 +65,20 @@ const AREAS: readonly Area[] = [
     find: checkUpstreams,
     ok: ({ probes }) => (probes.length > 0 ? 'all can be used' : 'no upstream configured'),
   },
-  {
-    name: 'providers',
-    isConfigured: ({ open }) => open.provider.length > 0,
-    find: checkProviders,
-    ok: () => 'keys of all can be fetched',
-  },
+  ...MODULE_CHECKS.map(
+    ({ ok, find, ...area }): Area => ({
+      ...area,
+      find: async ({ settings, storeProblem, flags }) => {
+        const hasStore = storeProblem === undefined && mayStoreExist(settings.values.store.url)
+        const found = await askDatabases(settings, (findDatabase) => find(settings, { hasStore, findDatabase, flags }))
+        return found.map(({ names, message, ...rest }) => ({
+          ...rest,
+          message: names ? `${message}: ${renderNames(names)}` : message,
+        }))
+      },
+      ok: () => ok,
+    }),
+  ),
   { name: 'server', find: checkServer, ok: ({ server }) => (server ? 'ready' : 'not running') },
   {
     name: 'clock',
@@ -64,6 +86,11 @@ const AREAS: readonly Area[] = [
     ok: describeCompared,
   },
 ]
+
+async function askDatabases<T>({ values }: Settings, work: (find: FindDatabase) => Promise<T>): Promise<T> {
+  const databases = await openAskedDatabases(values, SILENT_LOG)
+  return work(databases.find).finally(databases.close)
+}
 
 export async function checkMachine(machine: Machine, nowMs = Date.now()): Promise<readonly AreaFinding[]> {
   const { settings } = machine
@@ -75,7 +102,7 @@ export async function checkMachine(machine: Machine, nowMs = Date.now()): Promis
   const examined = { ...machine, probes, inspected, nowMs, clock }
   const findings: AreaFinding[] = []
   for (const { name: area, isConfigured, find, ok } of AREAS) {
-    if (isConfigured?.(settings) === false) continue
+    if (isConfigured?.(settings, machine.flags) === false) continue
     const found = await find(examined)
     if (found.length === 0) findings.push({ level: 'ok', area, message: ok(examined) })
     else findings.push(...found.map((finding) => ({ ...finding, area })))
@@ -128,6 +155,25 @@ function listSecretFiles(
 const listFolder = ({ name, path }: NamedFile): readonly NamedFile[] =>
   path === '' ? [] : readdirSync(path).map((file) => ({ name, path: join(path, file) }))
 
+function checkKeys({ settings }: Examined): AreaFindings {
+  const read = readKeys(settings.open)
+  const { keys, problems } = read
+  const unlimited = keys.filter(([, { limits }]) => limits === undefined)
+  return [
+    ...problems.map(({ name, reason }) => ({ level: 'warning' as const, message: `[jwt_keys] ${name}: ${reason}` })),
+    ...listStrayLimits(settings.open, read).map(({ message, nearest, isFatal }) => ({
+      level: isFatal ? ('problem' as const) : ('warning' as const),
+      message: withSuggestion(message, nearest),
+      advice: 'Remove the limits, or correct their name.',
+    })),
+    ...unlimited.map(([name]) => ({
+      level: 'warning' as const,
+      message: `[jwt_keys] ${name} has no limits: its tokens can have any name, and the role _admin`,
+      advice: `[jwt_key_limits] ${name} = names=NAME,PREFIX* roles=ROLE until=YYYY-MM-DD`,
+    })),
+  ]
+}
+
 const RENEW = 'Renew it: a running server uses the new file within seconds. If it is not valid yet, check the clock.'
 
 function findCertificates({ settings: { values }, nowMs }: Examined): AreaFindings {
@@ -168,68 +214,6 @@ function checkServer({ server }: Examined): AreaFindings {
       },
     ]
   })
-}
-
-/** What to do about a provider whose keys cannot be fetched, by the reason. */
-const PROVIDER_ADVICE: readonly (readonly [reason: RegExp, advice: string])[] = [
-  [/its issuer is/, 'Copy the issuer exactly, with or without the slash at its end.'],
-  [/certificate/, 'Trust its authority with NODE_EXTRA_CA_CERTS=<file>, also when the server starts.'],
-  [/redirects/, 'Name the address it redirects to, as issuer or as discovery.'],
-  [
-    /status 404|not a JSON object/,
-    'In Keycloak, the issuer is https://<host>/realms/<realm>. Otherwise set discovery.',
-  ],
-]
-
-/** Fetches what the server would fetch. */
-async function checkProviders(examined: Examined): Promise<AreaFindings> {
-  const { settings } = examined
-  const found = settings.open.provider.map(async ({ name, values }): Promise<AreaFindings> => {
-    const { place, client, algorithms } = toProviderSettings({ name, values })
-    try {
-      const keys = await fetchKeys(place)
-      if (!algorithms.some((each) => hasKeyFor(keys, each, place.issuers[0])))
-        throw new Error(
-          `none of its keys is for ${algorithms.join(', ')}: compare algorithms with its signature algorithm`,
-        )
-      return values['client-id'] === ''
-        ? []
-        : await checkBrowserSignIn(`[provider:${name}]`, { place, client }, settings)
-    } catch (error) {
-      const [url, why] = [place.jwksUri || place.discovery, messageOf(error)]
-      const [, advice = `Open ${url} from this machine, and compare issuer, discovery and jwks-uri.`] =
-        PROVIDER_ADVICE.find(([reason]) => reason.test(why)) ?? []
-      return [{ level: 'problem', message: `[provider:${name}] ${why}`, advice }]
-    }
-  })
-  return [...(await Promise.all(found)).flat(), ...(await checkGivenRoles(examined))]
-}
-
-function hasKeyFor(keys: ProviderKeySet, name: string, issuer: string | undefined): boolean {
-  const algorithm = ALGORITHMS.get(name)
-  return algorithm !== undefined && keys.find({ algorithm, typ: undefined, kid: undefined }, issuer).kind === 'keys'
-}
-
-/** Why the sign-in page has no button for a provider with a client. */
-async function checkBrowserSignIn(
-  name: string,
-  { place, client }: Pick<ReturnType<typeof toProviderSettings>, 'place' | 'client'>,
-  { values }: Settings,
-): Promise<AreaFindings> {
-  const without = (message: string, advice: string): AreaFindings => [
-    { level: 'warning', message: `${name} ${message}, so the sign-in page has no button for it`, advice },
-  ]
-  if (!client) return without('asserts its users', 'Set users to link or create, or remove client-id.')
-  if (values.console['public-url'] === '')
-    return without('has a client, but console.public-url is empty', 'Set it to the URL at which browsers reach Cardea.')
-  if (findPublicOrigin(values.console['public-url']) === undefined)
-    return without(
-      'has a client, but console.public-url has a path',
-      'Let the proxy forward /_cardea/ without a prefix.',
-    )
-  const { document } = await fetchDiscovery(place)
-  const missing = ['authorization_endpoint', 'token_endpoint'].find((member) => document[member] === undefined)
-  return missing ? without(`names no ${missing}`, 'Compare its discovery document.') : []
 }
 
 /** The response of an upstream server, or why there is none. */

@@ -1,7 +1,7 @@
 // Shared by the commands that manage users, administrators and settings.
 import { type Command, InvalidArgumentError } from 'commander'
 import type { OperationResult } from '../dialects/admin-api/operations.ts'
-import type { Control } from './client.ts'
+import type { Control, Query } from './client.ts'
 import { type Context, ExitError, exitCodeOfError } from './context.ts'
 import { printJson } from './json-output.ts'
 import type { RemoteOptions } from './remote.ts'
@@ -72,7 +72,7 @@ export interface PerformRules<T> extends ManageRules {
   note?(result: T): string
 }
 
-/** The same, and prints the result: as JSON with `--json`, otherwise as `render` says. */
+/** Runs the operation and prints the result: as JSON with `--json`, otherwise as `render` says. */
 export async function perform<T>(
   context: Context,
   options: ManageOptions,
@@ -96,11 +96,11 @@ type PagedOperation = 'user.list' | 'audit.list' | 'transfer.export'
 export async function* listPages<N extends PagedOperation>(
   control: Control,
   operation: N,
-  toQuery: () => Readonly<Record<string, string>>,
+  toQuery: () => Query,
 ): AsyncGenerator<OperationResult<N>> {
   let after: string | undefined
   do {
-    const page = await control.call(operation, { query: { ...toQuery(), ...(after !== undefined && { after }) } })
+    const page = await control.call(operation, { query: { ...toQuery(), after } })
     yield page
     after = page.next
   } while (after !== undefined)
@@ -116,6 +116,15 @@ export function parseName(text: string): string {
 export function readLimit(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('A whole number from 1 on.')
   return Number(text)
+}
+
+const UNIT_SECONDS = { '': 1, s: 1, m: 60, h: 3600, d: 86_400 }
+
+/** The seconds of a duration such as 90s, 15m, 1h or 30d; `undefined`: the text is none. */
+export function readDuration(text: string): number | undefined {
+  const [, digits, unit = ''] = /^(\d{1,9})([smhd]?)$/.exec(text) ?? []
+  // the expression has no other unit
+  return digits === undefined ? undefined : Number(digits) * UNIT_SECONDS[unit as keyof typeof UNIT_SECONDS]
 }
 
 /** For flags that may be repeated. */

@@ -1,10 +1,12 @@
 // The configuration that a server would start with here.
+
 import { join } from 'node:path'
 import { toWireNames } from '../config/options.ts'
 import { exitCodeOf, type Problem } from '../config/problems.ts'
 import type { Settings } from '../config/settings.ts'
 import type { StartError } from '../kernel/start-error.ts'
 import { ConfigError, loadConfiguration, loadStoredConfiguration, type StoredReading } from '../live-config/load.ts'
+import { OPTION_TABLE } from '../module-options.ts'
 import { type Context, EXIT, ExitError } from './context.ts'
 import { DEFAULT_FOLDER, isFolderMade } from './folder.ts'
 
@@ -12,13 +14,13 @@ import { DEFAULT_FOLDER, isFolderMade } from './folder.ts'
 export function toInput({ flags, env, cwd }: Context) {
   const isNamed = flags.configs.length > 0 || Boolean(env['CARDEA_CONFIG'])
   const configs = !isNamed && isFolderMade(join(cwd, DEFAULT_FOLDER)) ? [DEFAULT_FOLDER] : flags.configs
-  return { flags: { ...flags, configs }, env, cwd }
+  return { table: OPTION_TABLE, flags: { ...flags, configs }, env, cwd }
 }
 
 /** The configuration of the server of this folder, with the settings of its store. */
 export const loadReadingOf = (context: Context): Promise<StoredReading> => loadStoredConfiguration(toInput(context))
 
-/** The same without the settings of the store. Ends the command if there are problems. */
+/** Loads the settings without those of the store. Ends the command if there are problems. */
 export function loadSettingsOf(context: Context): Settings {
   const { problems, settings } = loadConfiguration(toInput(context))
   requireNone(problems)

@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander'
 import { PRODUCT } from '../base/product.ts'
 import { splitFlags } from '../config/flags.ts'
 import { renderHelp } from '../config/render.ts'
+import { OPTION_TABLE } from '../module-options.ts'
 import { type Context, EXIT, EXIT_CODES_HELP, ExitError } from './context.ts'
 import { isServing, type Signals } from './signals.ts'
 
@@ -10,7 +11,7 @@ import { isServing, type Signals } from './signals.ts'
 export async function runCommand(argv: readonly string[], signals?: Signals): Promise<number> {
   // a reader of the output may close the pipe early; that is not an error of the command
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
-  const flags = splitFlags(toAsked(argv))
+  const flags = splitFlags(toAsked(argv), OPTION_TABLE)
   if (isServing(findCommandName(flags.rest))) signals?.keep()
   else signals?.release()
   const context: Context = {
@@ -34,7 +35,7 @@ export async function runCommand(argv: readonly string[], signals?: Signals): Pr
       return exitCodeOfUse(error)
     }
     if (!(error instanceof ExitError)) throw error
-    context.printError(error.message)
+    if (error.message !== '') context.printError(error.message)
     return error.exitCode
   }
 }
@@ -95,6 +96,9 @@ const COMMANDS: Readonly<Record<string, CommandRow>> = {
   check: { group: CONFIGURATION, load: async () => (await import('./check.ts')).checkCommand },
   user: { group: USERS, load: async () => (await import('./user.ts')).userCommand },
   admin: { group: USERS, load: async () => (await import('./admin.ts')).adminCommand },
+  databases: { group: USERS, load: async () => (await import('./module-commands.ts')).databasesCommand },
+  livesync: { group: USERS, load: async () => (await import('./module-commands.ts')).livesyncCommand },
+  directory: { group: USERS, load: async () => (await import('./module-commands.ts')).directoryCommand },
   import: { group: USERS, load: async () => (await import('./import.ts')).importCommand },
   export: { group: USERS, load: async () => (await import('./export.ts')).exportCommand },
   backup: { group: STORE, load: async () => (await import('./backup.ts')).backupCommand },
@@ -134,7 +138,7 @@ function createProgram(commands: readonly Command[]): Command {
 
 /** With all commands. Its actions are not run. */
 export async function loadProgram(): Promise<Command> {
-  const context = { flags: splitFlags([]), env: {}, cwd: '', print: () => {}, printError: () => {} }
+  const context = { flags: splitFlags([], OPTION_TABLE), env: {}, cwd: '', print: () => {}, printError: () => {} }
   return createProgram(await loadCommands([], context))
 }
 
@@ -164,7 +168,7 @@ CARDEA_SECTION__OPTION in the environment.
   --help-all           every option`
 
 function printSection(section: string, context: Context): number {
-  const help = section === 'all' ? renderHelp() : renderHelp(section)
+  const help = renderHelp(OPTION_TABLE, section === 'all' ? undefined : section)
   if (help === undefined) {
     context.printError(`There is no section ${section}. --help-all prints every section.`)
     return 3

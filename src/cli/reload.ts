@@ -7,7 +7,7 @@ export function reloadCommand(context: Context): Command {
   const command = new Command('reload').description(
     'let the running server read its configuration, secrets and certificates again',
   )
-  command.option('--rolling', 'also replace the worker threads, one by one, while requests are served')
+  command.option('--rolling', 'also replace the processes that serve, one by one, without a failed request')
   return withManageOptions(command).action((options: ReloadOptions) => reload(context, options))
 }
 
@@ -29,7 +29,7 @@ async function reload(context: Context, options: ReloadOptions): Promise<void> {
       result.changed.length > 0 ? `Applied: ${result.changed.join(', ')}.` : 'No option has changed.',
       ...(result.secrets.length > 0 ? [`Loaded: ${result.secrets.join(', ')}.`] : []),
       ...result.needRestart.map((name) => `${name} waits for a restart.`),
-      ...(options.rolling ? ['The worker threads are replaced, one by one.'] : []),
+      ...(options.rolling ? ['The processes that serve are replaced, one by one.'] : []),
     ].join('\n'),
   )
 }

@@ -2,11 +2,12 @@ import { resolve } from 'node:path'
 import { Command, Option } from 'commander'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
+import { createAlone } from '../base/siblings.ts'
 import type { Config } from '../config/options.ts'
 import { requireDestinations } from '../kernel/audit.ts'
 import { StartError } from '../kernel/start-error.ts'
-import { toKernelSettings } from '../live-config/kernel-settings.ts'
 import { checkStoreFolder } from '../live-config/load.ts'
+import { SECURITY_EVENTS } from '../modules.ts'
 import { createLog } from '../observe/log.ts'
 import { createSecurityEvents, toLogSink } from '../observe/security-events.ts'
 import { loadStoredTime } from '../store/backup/engines.ts'
@@ -78,8 +79,8 @@ To end all of them, restore again with --replace --end-sessions before the serve
 
 /** With `audit.on-failure = refuse`, no store is replaced while its audit records cannot be written. */
 function requireRecordable(values: Config, log: Log): Promise<void> {
-  const events = createSecurityEvents({ node: () => values.node.name, sinks: [toLogSink(log)] })
-  return requireDestinations({ settings: () => toKernelSettings(values), events, log, isCommand: true })
+  const events = createSecurityEvents({ rows: SECURITY_EVENTS, node: () => values.node.name, sinks: [toLogSink(log)] })
+  return requireDestinations({ settings: () => values, events, log, isCommand: true, siblings: createAlone() })
 }
 
 async function recordRestore(

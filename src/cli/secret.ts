@@ -102,9 +102,8 @@ async function rotate(context: Context, { force = false, json = false, ...server
   }
   const step = await recordStep(context, { json }, () => stepRotation(folder, options))
   const secrets = await listSecrets(values)
-  context.print(
-    json ? JSON.stringify({ ...step, secrets }, undefined, 2) : renderStep(step, servers.reload !== undefined, values),
-  )
+  if (json) printJson(context, { ...step, secrets })
+  else context.print(renderStep(step, servers.reload !== undefined, values))
   if (step.kind !== 'waiting') await reloadServers(AFTER)
 }
 

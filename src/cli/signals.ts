@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import { constants } from 'node:os'
 
 /** A terminal, npm and a shell may each forward the same interrupt. Only a later one ends the process at once. */
@@ -15,7 +16,10 @@ const SERVING: ReadonlySet<string | undefined> = new Set(['serve', 'start'])
 /** Whether a command serves. */
 export const isServing = (command: string | undefined): boolean => SERVING.has(command)
 
-/** Handles signals from this call on, so that none is lost and none ends the process too early. */
+/**
+ * Handles signals from this call on, so that none is lost and none ends the process too early. A process
+ * with a supervisor leaves the interrupt and the hang-up of a terminal to it: the supervisor gets them too.
+ */
 export function catchSignals() {
   const stop = Promise.withResolvers<void>()
   const early: NodeJS.Signals[] = []
@@ -35,7 +39,8 @@ export function catchSignals() {
     isHangUpDue = hangUp === undefined
     hangUp?.()
   }
-  process.on('SIGTERM', onStop).on('SIGINT', onStop).on('SIGHUP', onHangUpSignal)
+  const [onInterrupt, onHangUp] = cluster.isPrimary ? [onStop, onHangUpSignal] : [() => {}, () => {}]
+  process.on('SIGTERM', onStop).on('SIGINT', onInterrupt).on('SIGHUP', onHangUp)
   return {
     /** Resolves at a signal to stop. Before this call nothing is open, and such a signal ends the process. */
     waitForStop: (): Promise<void> => {
@@ -57,7 +62,7 @@ export function catchSignals() {
     },
     /** For other commands: restores the default effect of signals, also of those that came earlier. */
     release: (): void => {
-      process.off('SIGTERM', onStop).off('SIGINT', onStop).off('SIGHUP', onHangUpSignal)
+      process.off('SIGTERM', onStop).off('SIGINT', onInterrupt).off('SIGHUP', onHangUp)
       if (isHangUpDue) early.push('SIGHUP')
       for (const signal of early) process.kill(process.pid, signal)
     },

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import type { Health } from '../dialects/admin-api/schemas/system.ts'
+import type { HealthView } from '../dialects/admin-api/schemas/system.ts'
 import { type Context, commandError } from './context.ts'
 import { type ManageOptions, manage, report, withManageOptions } from './manage.ts'
 import { renderFacts, toPrintable } from './table.ts'
@@ -16,11 +16,12 @@ export function statusCommand(context: Context): Command {
   })
 }
 
-function renderHealth(health: Health): string {
+function renderHealth(health: HealthView): string {
   const facts = renderFacts([
     ['server', `${health.product} ${health.version}`],
     ['node', health.node],
-    ['process', `${health.pid}, since ${new Date(health.startedAt * 1000).toISOString()}`],
+    ['process', `${health.pid}, since ${toTime(health.startedAt)}`],
+    ...renderProcesses(health),
     ['listening', health.listening.join(', ') || 'nowhere'],
     ['store', `${health.store}, ${renderAge(health)}`],
     ['state', health.isReady ? 'ready' : 'not ready'],
@@ -33,11 +34,26 @@ function renderHealth(health: Health): string {
   return [facts, ...[...findings, ...health.warnings].map((warning) => `warning: ${toPrintable(warning)}`)].join('\n')
 }
 
+/** One line for each worker; none for a server of one process. */
+const renderProcesses = ({ processes }: HealthView) =>
+  processes.length === 1
+    ? []
+    : processes.map(
+        ({ place, pid, startedAt, memoryBytes, lagMs }) =>
+          [
+            `  worker ${place}`,
+            `${pid}, since ${toTime(startedAt)}, ${toMebibytes(memoryBytes)} MiB, lag ${lagMs} ms`,
+          ] as const,
+      )
+
+const toTime = (seconds: number): string => new Date(seconds * 1000).toISOString()
+const toMebibytes = (bytes: number): number => Math.round(bytes / 2 ** 20)
+
 /** Up to here a node counts as up to date: nodes follow each other within a second. */
 const RECENT_MS = 2000
 
 /** A store that fails now may have been read a moment ago. */
-function renderAge({ parts, stalenessMs }: Health): string {
+function renderAge({ parts, stalenessMs }: HealthView): string {
   const isWorking = parts.every(({ name, isWorking }) => name !== 'store' || isWorking)
   return isWorking && stalenessMs <= RECENT_MS ? 'up to date' : `last read ${Math.round(stalenessMs / 1000)} s ago`
 }

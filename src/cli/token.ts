@@ -2,7 +2,7 @@ import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import { nowSeconds, readUtcTime, renderUtcTime, SYSTEM_CLOCK } from '../base/clock.ts'
 import type { OperationResult } from '../dialects/admin-api/operations.ts'
 import { type Context, commandError, usageError } from './context.ts'
-import { addManaged, type JsonOption, type ManageOptions, parseName, perform } from './manage.ts'
+import { addManaged, type JsonOption, type ManageOptions, parseName, perform, readDuration } from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
 import { readTypedSecret } from './passwords.ts'
 import { renderTable, toPrintable } from './table.ts'
@@ -71,36 +71,23 @@ function addAccessTokens(command: Command, context: Context): void {
 const renderTokens = (tokens: OperationResult<'user.tokens'>['tokens']): string =>
   renderTable(
     ['NAME', 'ACTIVE', 'EXPIRES', 'LAST USED', 'DATABASES', 'SERVICES'],
-    tokens.map(({ name, isActive, expiresAt, usedAt, databases = [], services = [] }) => [
+    tokens.map(({ name, isActive, expiresAt, usedAt, databases = [], services = [], access }) => [
       name,
       isActive ? 'yes' : 'no',
       renderUtcTime(expiresAt),
       usedAt === undefined ? 'never' : renderUtcTime(usedAt),
-      databases.join(','),
+      databases.join(',') + (access ? ' (read only)' : ''),
       services.join(','),
     ]),
   )
-
-const UNITS: ReadonlyMap<string, number> = new Map([
-  ['', 1],
-  ['s', 1],
-  ['m', 60],
-  ['h', 3600],
-  ['d', 86_400],
-])
 
 /** In seconds from now. Infinite: never expires. */
 function readLifetime(text: string): number {
   if (text === 'never') return Number.POSITIVE_INFINITY
   const until = readUtcTime(text)
-  if (until !== undefined) return requireFuture(until - nowSeconds(SYSTEM_CLOCK))
-  const [, digits = '', unit = ''] = /^([1-9]\d{0,8})([smhd]?)$/.exec(text) ?? []
-  if (digits === '')
+  const seconds = until === undefined ? readDuration(text) : until - nowSeconds(SYSTEM_CLOCK)
+  if (seconds === undefined)
     throw new InvalidArgumentError('A duration such as 90s, 15m, 1h or 30d, a time such as 2030-12-31, or never.')
-  return Number(digits) * (UNITS.get(unit) ?? 1)
-}
-
-function requireFuture(seconds: number): number {
   if (seconds <= 0) throw new InvalidArgumentError('This time has passed.')
   return seconds
 }
@@ -142,6 +129,7 @@ const PREFIX = /^(?:authorization: *)?bearer +/i
 const toJson = ({ header, claims, problem }: ShownToken): object => ({
   header,
   claims,
+  ...Object.fromEntries(listTimes(claims).map(([name, time]) => [TIMES[name], time])),
   isGood: problem === undefined,
   ...(problem === undefined ? {} : { problem }),
 })
@@ -149,16 +137,21 @@ const toJson = ({ header, claims, problem }: ShownToken): object => ({
 function render({ header, claims, problem }: ShownToken): string {
   const part = (name: string, value: unknown) =>
     `${name} ${value === undefined ? 'cannot be read' : toPrintable(JSON.stringify(value)).replaceAll(',"', ', "')}`
-  const lines = [part('header', header), part('claims', claims), ...toTimes(claims)]
+  const lines = [
+    part('header', header),
+    part('claims', claims),
+    ...listTimes(claims).map(([name, time]) => `${name}    ${time}`),
+  ]
   if (problem !== undefined) return lines.join('\n')
   return [...lines, 'Signature and claims are valid. Only a server knows whether the token was revoked.'].join('\n')
 }
 
-function toTimes(claims: unknown): readonly string[] {
-  const times = Object.entries(Object(claims)).filter(([name]) => name === 'iat' || name === 'exp')
-  return times.flatMap(([name, seconds]) =>
-    typeof seconds === 'number' && Math.abs(seconds) < 8e12
-      ? [`${name}    ${new Date(seconds * 1000).toISOString()}`]
+/** The claims that are times, and what `--json` calls them. */
+const TIMES: Readonly<Record<string, string>> = { iat: 'issuedAt', exp: 'expiresAt' }
+
+const listTimes = (claims: unknown): readonly (readonly [name: string, time: string])[] =>
+  Object.entries(Object(claims)).flatMap(([name, seconds]) =>
+    Object.hasOwn(TIMES, name) && typeof seconds === 'number' && Math.abs(seconds) < 8e12
+      ? [[name, new Date(seconds * 1000).toISOString()] as const]
       : [],
   )
-}

@@ -2,6 +2,7 @@
  * Makes the secret that Cardea shares with a database, if there is none, and renders the lines that the database needs.
  * Secret and URL are kept in a file of the configuration's folder, so that later commands find them without flags.
  */
+
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -9,6 +10,7 @@ import { createFile } from '../base/files.ts'
 import type { Config } from '../config/options.ts'
 import { DOCUMENT_IDENTITIES, MULTI_MODEL_IDENTITIES } from '../gateway/upstream-identities.ts'
 import { loadConfiguration } from '../live-config/load.ts'
+import { OPTION_TABLE } from '../module-options.ts'
 import { type Context, commandError } from './context.ts'
 
 type UpstreamOptions = Config['upstream']
@@ -50,7 +52,7 @@ const DATABASES: readonly Database[] = [
 export function prepareUpstreams(context: Context, folder: string): readonly string[] {
   const { flags, env, cwd } = context
   const configs = [folder, ...flags.configs]
-  const { values } = loadConfiguration({ flags: { ...flags, configs }, env, cwd }).settings
+  const { values } = loadConfiguration({ table: OPTION_TABLE, flags: { ...flags, configs }, env, cwd }).settings
   const place = resolve(cwd, folder)
   return DATABASES.filter(({ needsSecret }) => needsSecret(values.upstream)).map((database) =>
     prepareUpstream(database, values, place),
@@ -81,9 +83,12 @@ restart it. They hold the secret and are shown once.
 authentication_handlers = {chttpd_auth, ${handler}}, {chttpd_auth, cookie_authentication_handler}, {chttpd_auth, default_authentication_handler}
 ${renderLines(secret)}
 
-Then bring its users and administrators along:
-  cardea import --from-upstream --admins --replace`
+${config.directory.source === 'own' ? IMPORT_STEP : STAY_STEP}`
 }
+
+const IMPORT_STEP = 'Then bring its users and administrators along:\n  cardea import --from-upstream --admins --replace'
+const STAY_STEP =
+  'Its users stay there. Add those of its administrators who shall sign in here:\n  cardea admin add NAME'
 
 function renderArangodbSteps(config: Config, _secret: string, keyFile: string): string {
   return `A secret for ArangoDB at ${config.upstream['multi-model'].join(', ')} was made. Copy the file to a place that only arangod can

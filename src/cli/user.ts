@@ -1,9 +1,9 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
-import { renderUtcTime } from '../base/clock.ts'
 import { codeOf } from '../base/errors.ts'
-import type { OperationResult } from '../dialects/admin-api/operations.ts'
 import { USER_STATUSES } from '../dialects/admin-api/schemas/users.ts'
 import { GRANT_LEVELS } from '../directory/users/fields.ts'
+import type { UserCommand } from '../modules/module.ts'
+import { USER_COMMANDS } from '../modules.ts'
 import {
   type AccountAction,
   type AddAccountCommand,
@@ -15,7 +15,15 @@ import {
 import { type Context, usageError } from './context.ts'
 import { addManaged, collect, manage, parseName, readLimit } from './manage.ts'
 import { PASSWORD_STDIN, readNewPassword } from './passwords.ts'
-import { printUsers, renderDetails, renderSessions, renderUser, type UserListOptions } from './shown-users.ts'
+import {
+  printUsers,
+  renderAccess,
+  renderDetails,
+  renderSessions,
+  renderUser,
+  type UserListFlags,
+} from './shown-users.ts'
+import { addFieldOptions, addSet, readFieldOptions } from './user-fields.ts'
 
 const MUST_CHANGE = new Option('--must-change', 'the user must change the password at the next sign-in')
 const LEVELS: readonly string[] = GRANT_LEVELS
@@ -37,13 +45,30 @@ export function userCommand(context: Context): Command {
     .option('--role <role>', 'with this role')
     .option('--database <name>', 'with a grant on this database')
     .addOption(new Option('--status <status>', 'in this state').choices(STATUSES))
-    .action((options: UserListOptions) => manage(context, options, (control) => printUsers(control, context, options)))
+    .action((options: UserListFlags) => manage(context, options, (control) => printUsers(control, context, options)))
   addPasswords(named)
+  addSet(named)
   addRights(named)
-  addExternalAccounts(named)
   addSessions(named)
   addRemove(named)
+  for (const row of USER_COMMANDS) addOfModule(named, row)
   return command
+}
+
+function addOfModule(named: AddAccountCommand, row: UserCommand): void {
+  const command = named(row.name, row.description, (name, ...given: string[]) => {
+    const { params, body } = row.toInput?.(...given.slice(0, row.arguments?.length ?? 0)) ?? {}
+    return {
+      ...act(
+        row.operation,
+        { params: { name, ...params }, ...(body && { body: row.namesUser ? { name, ...body } : body }) },
+        (result) => row.print(result, name),
+      ),
+      ...(row.note && { note: row.note }),
+      ...(row.explainsConflict && { explanations: [noSuchUser(name)] }),
+    }
+  })
+  for (const [flags, help] of row.arguments ?? []) command.argument(flags, help)
 }
 
 const noSuchUser = (name: string) => ['not_found', `There is no user ${name}.`] as const
@@ -58,8 +83,6 @@ interface AddOptions extends PasswordOptions {
   readonly password: boolean
   readonly role?: readonly string[]
   readonly grant?: readonly Grant[]
-  readonly disabled?: boolean
-  readonly expires?: string
 }
 
 interface Grant {
@@ -68,26 +91,23 @@ interface Grant {
 }
 
 const addAdd = (named: AddAccountCommand): Command =>
-  named('add', 'create a user; prompts for the password', async (name, options: AddOptions) => {
-    const password = options.password ? await readNewPassword(`Password of ${name}`, options) : undefined
-    const body = {
-      name,
-      ...(password !== undefined && { password }),
-      ...(options.role && { roles: options.role }),
-      ...(options.grant && { grants: options.grant }),
-      ...(options.disabled && { active: false }),
-      ...(options.mustChange && { mustChangePassword: true }),
-      ...(options.expires && { expires: options.expires }),
-    }
-    return act('user.add', { body }, () => `Made ${name}.`)
-  })
+  addFieldOptions(
+    named('add', 'create a user; prompts for the password', async (name, options: AddOptions) => {
+      const password = options.password ? await readNewPassword(`Password of ${name}`, options) : undefined
+      const body = {
+        name,
+        ...(password !== undefined && { password }),
+        ...(options.role && { roles: options.role }),
+        ...(options.grant && { grants: options.grant }),
+        ...readFieldOptions(options),
+      }
+      return act('user.add', { body }, () => `Made ${name}.`)
+    }),
+  )
     .option(...PASSWORD_STDIN)
-    .addOption(MUST_CHANGE)
-    .option('--expires <time>', 'no sign-in from then on: a day or a time in UTC, as 2030-12-31T18:00:00Z')
     .option('--no-password', 'create the user without a password')
     .option('--role <role>', 'may be repeated', collect)
-    .option('--grant <database=level>', `at the multi-model door: ${LEVELS.join(', ')}; may be repeated`, collectGrants)
-    .option('--disabled', 'create the user disabled')
+    .option('--grant <database=level>', `${LEVELS.join(', ')}; may be repeated`, collectGrants)
 
 function collectGrants(text: string, before: readonly Grant[] | undefined): readonly Grant[] {
   const at = text.lastIndexOf('=')
@@ -112,12 +132,6 @@ function addPasswords(named: AddAccountCommand): void {
   )
     .option(...PASSWORD_STDIN)
     .addOption(MUST_CHANGE)
-  named('password-link', 'print a one-time link with which the user sets a password', (name) => ({
-    ...act('user.create-password-link', { params: { name } }, ({ url }) => url),
-    note: ({ expiresAt }) => `Valid once, until ${renderUtcTime(expiresAt)}. Treat it as a password.`,
-    // a conflict has its own explanation: without a URL of the server there is no link
-    explanations: [noSuchUser(name)],
-  }))
   named(
     'require-password-change',
     'the user can do nothing but change the password',
@@ -142,7 +156,7 @@ function addRights(named: AddAccountCommand): void {
     .option('--none', 'take all away')
   named(
     'grant',
-    'what a user may do at the multi-model door',
+    'what a user may do with a database, at the document door with document.grants = enforce',
     (name, database: string, level: string, { collection }: { readonly collection?: string }) => {
       const body = { database, level: level === 'remove' ? null : level, ...(collection && { collection }) }
       return act('user.set-grant', { params: { name }, body }, renderUser)
@@ -153,6 +167,13 @@ function addRights(named: AddAccountCommand): void {
       new Argument('<level>', 'remove leaves it to the grants that are more general').choices([...LEVELS, 'remove']),
     )
     .option('--collection <name>', 'on this collection alone; * for all', parseName)
+  named(
+    'may',
+    'print what a user may reach at each door, and why',
+    (name, database?: string) =>
+      act('user.access', { params: { name }, query: database === undefined ? {} : { database } }, renderAccess),
+    OF_ANY,
+  ).argument('[database]', 'and what it may do with this one; _system if it is left out', parseName)
   named('disable', 'no sign-in any longer; ends all sessions', (name) => {
     const done = `${name} can no longer sign in; all sessions have ended.`
     return act('user.set-active', { params: { name }, body: { active: false } }, () => done)
@@ -192,28 +213,6 @@ function requireOneMeaning(roles: readonly string[], { add = [], remove = [], no
   const both = add.find((role) => remove.includes(role))
   if (none && roles.length > 0) throw usageError('Give roles or --none, not both.')
   if (both !== undefined) throw usageError(`${both} cannot be added and removed at once.`)
-}
-
-function addExternalAccounts(named: AddAccountCommand): void {
-  const render =
-    (name: string) =>
-    ({ accounts }: OperationResult<'user.external-accounts'>): string =>
-      accounts.map(({ id, provider, subject }) => `${id}  ${provider}  ${subject}`).join('\n') ||
-      `${name} has no external accounts.`
-  named('external-accounts', 'print the accounts at identity providers that sign in as a user', (name) =>
-    act('user.external-accounts', { params: { name } }, render(name)),
-  )
-  named('link', 'let an account at an identity provider sign in as a user', (name, provider, issuer, subject) => ({
-    ...act('user.link-account', { params: { name }, body: { provider, issuer, subject } }, render(name)),
-    // a conflict has its own explanation: another user has the account
-    explanations: [noSuchUser(name)],
-  }))
-    .argument('<provider>', 'its name in the configuration')
-    .argument('<issuer>', 'iss of its tokens')
-    .argument('<subject>', 'sub of its tokens: the id of the account there')
-  named('unlink', 'stop an account at an identity provider; ends all sessions of the user', (name, id: string) =>
-    act('user.unlink-account', { params: { name, id } }, render(name)),
-  ).argument('<id>', 'as external-accounts prints it')
 }
 
 function addSessions(named: AddAccountCommand): void {

@@ -1,6 +1,6 @@
 /** The routes for sign-up, sign-in and the user's own account, mounted at a path of another program. */
 import { IncomingMessage } from 'node:http'
-import { ACCOUNT_PREFIX } from '../dialects/own-paths.ts'
+import { ACCOUNT_PREFIX } from '../base/own-paths.ts'
 import { isForm } from '../http/form.ts'
 import type { App, DoorName } from '../wiring/app.ts'
 import { checkOptions } from './arguments.ts'

@@ -3,7 +3,13 @@ import { badRequest } from '../base/errors.ts'
 import { isJsonObject } from '../base/json.ts'
 import { GRANT_LEVELS } from '../directory/users/fields.ts'
 
-export function requireText(value: unknown, what: string): asserts value is string {
+/** A forgotten `await`: else it is reported as a wrong type, or as an object without members. */
+export function requireAwaited(value: unknown, what: string): void {
+  if (value instanceof Promise) throw new TypeError(`${what} is a promise: write await before the call that returns it`)
+}
+
+export function assertText(value: unknown, what: string): asserts value is string {
+  requireAwaited(value, what)
   if (typeof value !== 'string') throw badRequest(`${what} must be a string.`)
 }
 
@@ -12,18 +18,16 @@ export function checkTexts(value: unknown, what: string): void {
   if (!isList) throw badRequest(`${what} must be a list of strings.`)
 }
 
-export function checkFlag(value: unknown, what: string): void {
-  if (value !== undefined && typeof value !== 'boolean') throw badRequest(`${what} must be true or false.`)
-}
-
 /** A misspelt member would be ignored in silence. */
 export function requireMembers(value: unknown, what: string, known: readonly string[]): void {
+  requireAwaited(value, what)
   const wrong = findWrongMember(value, known)
   if (wrong !== undefined) throw badRequest(`${what} ${wrong}: { ${known.join(', ')} }.`)
 }
 
-/** The same for options that a program writes itself: a mistake in them is one of the program. */
+/** Checks options that a program writes itself: a mistake in them is one of the program. */
 export function checkOptions(options: unknown, caller: string, known: readonly string[]): void {
+  requireAwaited(options, `the option object of ${caller}`)
   const wrong = findWrongMember(options ?? {}, known)
   if (wrong !== undefined) throw new TypeError(`the option object of ${caller} ${wrong}: { ${known.join(', ')} }`)
 }

@@ -1,5 +1,5 @@
 import { ERRORS, type ErrorCode, Refusal } from '../base/errors.ts'
-import { toErrorBody } from '../dialects/admin-api/json.ts'
+import { toApiErrorBody } from '../dialects/admin-api/json.ts'
 
 /** An expected failure of `cardea.users` and `cardea.sessions`. Express and Fastify respond with its status. */
 export class CardeaError extends Error {
@@ -7,13 +7,13 @@ export class CardeaError extends Error {
   readonly code: ErrorCode
   /** The HTTP status that says the same; read by Express. */
   readonly status: number
-  /** The same, read by Fastify. */
+  /** Equal to `status`: Fastify reads this one. */
   readonly statusCode: number
   /** How long the client should wait, with the codes `too_many_requests` and `overloaded`. */
   readonly retryAfterSeconds: number | undefined
 
   constructor(refusal: Refusal) {
-    super(toErrorBody(refusal).reason, { cause: refusal })
+    super(toApiErrorBody(refusal).reason, { cause: refusal })
     this.code = refusal.code
     this.status = ERRORS[refusal.code].status
     this.statusCode = this.status
@@ -21,7 +21,7 @@ export class CardeaError extends Error {
   }
 }
 
-/** The same asynchronous methods; a refusal leaves them as a `CardeaError`. */
+/** Asynchronous methods which a refusal leaves as a `CardeaError`. */
 export function toLibraryMethods<T extends object>(methods: T): T {
   const entries = Object.entries(methods).map(([name, run]) => {
     const runChecked = (...given: unknown[]) => withCardeaErrors(() => run(...given))
@@ -36,5 +36,15 @@ export async function withCardeaErrors<T>(work: () => Promise<T>): Promise<T> {
     return await work()
   } catch (error) {
     throw error instanceof Refusal ? new CardeaError(error) : error
+  }
+}
+
+/** Names the user that does not exist. */
+export async function orUnknownUser<T>(name: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'not_found' || error.reason !== undefined) throw error
+    throw new Refusal('not_found', { reason: `No user has the name ${name}.`, cause: error })
   }
 }

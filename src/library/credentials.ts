@@ -4,15 +4,17 @@
  */
 import { renderUtcTime } from '../base/clock.ts'
 import { badRequest, Refusal } from '../base/errors.ts'
-import { type Caller, type Operation, runOperation } from '../dialects/admin-api/operation.ts'
-import type { AccessToken } from '../dialects/admin-api/schemas/account.ts'
+import { type Requester, runOperation } from '../dialects/admin-api/operation.ts'
+import type { AccessTokenView } from '../dialects/admin-api/schemas/account.ts'
 import { ACCOUNT_OPERATIONS as SECRETS } from '../dialects/admin-api/users/account.ts'
 import { ACCOUNT_TOKEN_OPERATIONS as TOKENS } from '../dialects/admin-api/users/account-tokens.ts'
-import { PASSWORD_LINK_OPERATIONS as LINKS } from '../dialects/admin-api/users/password-links.ts'
+import { PROGRAM } from '../directory/caller.ts'
+import type { LibraryMembers, RunOperation } from '../modules/module.ts'
+import { createLibraryMembers } from '../modules.ts'
 import type { App } from '../wiring/app.ts'
-import { requireMembers, requireText, toDate } from './arguments.ts'
-import { withCardeaErrors } from './cardea-error.ts'
-import { type ClientOptions, createEmptyRequest, readGuess } from './requests.ts'
+import { assertText, requireMembers, toDate } from './arguments.ts'
+import { orUnknownUser, withCardeaErrors } from './cardea-error.ts'
+import { createEmptyRequest, readGuess } from './requests.ts'
 
 export interface CardeaAccessToken {
   readonly name: string
@@ -26,9 +28,11 @@ export interface CardeaAccessToken {
   /** What it is valid for; without either list, everything its user may do. */
   readonly databases?: readonly string[]
   readonly services?: readonly string[]
+  /** It can only read its databases, at the document door. */
+  readonly access?: 'ro'
 }
 
-export type NewAccessToken = Pick<CardeaAccessToken, 'name' | 'expiresAt' | 'databases' | 'services'>
+export type NewAccessToken = Pick<CardeaAccessToken, 'name' | 'expiresAt' | 'databases' | 'services' | 'access'>
 
 /** Additional passwords of users, for their programs. Administrators have none. */
 export interface AccessTokens {
@@ -49,25 +53,9 @@ export interface SecondFactor {
   replaceRecoveryCodes(user: string): Promise<readonly string[]>
 }
 
-export interface PasswordLink {
-  /** Of a page of the console; begins with `console.public-url`. */
-  readonly url: string
-  /** The secret of the link, for a page of your own that calls `use`. */
-  readonly token: string
-  readonly expiresAt: Date
-}
-
-/** Links with which users set a password once, within an hour. */
-export interface PasswordLinks {
-  create(user: string): Promise<PasswordLink>
-  /** Returns the name of the user. Throws `not_found` if the link is not valid, `password_refused` for the password. */
-  use(token: string, password: string, options?: ClientOptions): Promise<string>
-}
-
-export interface Credentials {
+export interface Credentials extends LibraryMembers {
   readonly accessTokens: AccessTokens
   readonly secondFactor: SecondFactor
-  readonly passwordLinks: PasswordLinks
 }
 
 export function createCredentials(app: App): Credentials {
@@ -92,62 +80,56 @@ export function createCredentials(app: App): Credentials {
       replaceRecoveryCodes: async (user) =>
         (await run(SECRETS['account.replace-recovery-codes'], { user })).recoveryCodes,
     },
-    passwordLinks: {
-      async create(name) {
-        const { url, expiresAt } = await run(LINKS['user.create-password-link'], { params: { name } })
-        return { url, token: url.slice(url.lastIndexOf('/') + 1), expiresAt: toDate(expiresAt) }
-      },
-      async use(token, password, from) {
-        const given = { body: () => ({ token, password }), from, calledAs: 'passwordLinks.use' }
-        return (await run(LINKS['password-link.use'], given)).name
-      },
-    },
+    ...createLibraryMembers(run),
   }
 }
 
-interface Given {
-  /** The user that the program acts for. Left out: it acts for itself. */
-  readonly user?: string
-  readonly params?: Readonly<Record<string, string>>
-  readonly body?: () => object
-  readonly from?: ClientOptions | undefined
-  /** The function that the program has called with `from`, for error messages. */
-  readonly calledAs?: string
-}
-
-type Run = <R>(row: Operation<unknown, unknown, R>, given: Given) => Promise<R>
-
 export const createRun =
-  (app: App): Run =>
+  (app: App): RunOperation =>
   (row, given) =>
     withCardeaErrors(async () => {
       const { params = {}, body, from = {}, calledAs = '' } = given
-      for (const name of Object.values(params)) requireText(name, 'the name')
+      for (const name of Object.values(params)) assertText(name, 'the name')
       requireMembers(from, 'options', ['request', 'peer'])
-      const caller = 'user' in given ? { caller: await toCaller(app, given.user) } : {}
-      const call = { params, query: new URLSearchParams(), body: body?.(), ...caller }
+      const requester = 'user' in given ? { requester: await toRequester(app, given.user) } : {}
+      const call = { params, query: new URLSearchParams(), body: body?.(), caller: PROGRAM, ...requester }
       const incoming = from.request ? readGuess(from.request, calledAs, from.peer) : createEmptyRequest()
-      return app.runFor(incoming, () => runOperation(row, app.operations, call))
+      const work = app.runFor(incoming, () => runOperation(row, app.operations, call))
+      return params['name'] === undefined || 'user' in given ? work : orUnknownUser(params['name'], work)
     })
 
 /** The program has proved by itself who its user is. */
-async function toCaller(app: App, name: unknown): Promise<Caller> {
-  requireText(name, 'the name of the user')
+async function toRequester(app: App, name: unknown): Promise<Requester> {
+  assertText(name, 'the name of the user')
   const identity = await app.directory.findAccount(name)
   if (!identity) throw new Refusal('not_found', { reason: `No active user has the name ${name}.` })
   const done = async () => {}
-  const proofs = { requirePassword: done, requireCurrentPassword: done, reopenSession: done, repeat: done }
-  return { name, identity, right: 'self', sessionId: undefined, peer: '', isOwner: false, hasAccount: true, ...proofs }
+  const proofs = { requirePassword: done, requireCurrentPassword: done, requirePasskey: done, reopenSession: done }
+  const signUp: Requester['signUp'] = (create) => create()
+  // the program itself has no page, so its pages are those of `passkeys.origins`
+  const client = { scheme: 'http', localPort: undefined, isTrusted: false } as const
+  return {
+    name,
+    identity,
+    right: 'self',
+    client,
+    sessionId: undefined,
+    isOwner: false,
+    hasAccount: true,
+    signUp,
+    hasUsedPasskey: () => true,
+    ...proofs,
+  }
 }
 
 function toTokenBody(token: NewAccessToken): object {
-  requireMembers(token, 'a token', ['name', 'expiresAt', 'databases', 'services'])
+  requireMembers(token, 'a token', ['name', 'expiresAt', 'databases', 'services', 'access'])
   const { expiresAt, ...given } = token
   if (!(expiresAt instanceof Date) || Number.isNaN(expiresAt.getTime())) throw badRequest('expiresAt must be a Date.')
   return { ...given, expires: renderUtcTime(Math.floor(expiresAt.getTime() / 1000)) }
 }
 
-const toToken = ({ createdAt, expiresAt, usedAt, ...token }: AccessToken): CardeaAccessToken => ({
+const toToken = ({ createdAt, expiresAt, usedAt, ...token }: AccessTokenView): CardeaAccessToken => ({
   ...token,
   createdAt: toDate(createdAt),
   expiresAt: toDate(expiresAt),

@@ -1,4 +1,5 @@
-import { type EventFields, type EventKind, SECURITY_EVENTS } from '../observe/security-event-table.ts'
+import { SECURITY_EVENTS } from '../modules.ts'
+import type { EventFields, EventKind } from '../observe/security-event-table.ts'
 import type { SecurityRecord } from '../observe/security-record.ts'
 import type { App } from '../wiring/app.ts'
 

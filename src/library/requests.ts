@@ -6,14 +6,6 @@ import { type RequestLike, toIncoming } from '../http/identify.ts'
 import type { HeaderPair } from '../http/request-context.ts'
 import { type Serve, serveInMemory } from './web-request.ts'
 
-/** The client of a call. */
-export interface ClientOptions {
-  /** The request that led to it. Failed attempts count for the address of its client. */
-  readonly request?: IncomingMessage | Request
-  /** The address of the client. Required if the request is a web `Request`. */
-  readonly peer?: string
-}
-
 /** A response of Node or Express. */
 export interface HeaderSink {
   readonly headersSent?: boolean
@@ -38,7 +30,7 @@ export function requirePeer(peer: unknown, caller: string): string {
 const WITHOUT_PEER =
   'A web Request does not have it, and without it the failed attempts of one client would lock users out for all'
 
-/** The same for a request whose password is checked. */
+/** Reads a request whose password is checked. */
 export function readGuess(
   request: IncomingMessage | Request,
   caller: string,

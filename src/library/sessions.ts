@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from '../base/errors.ts'
 import type { Account } from '../directory/account.ts'
+import { PROGRAM } from '../directory/caller.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { SessionOpening } from '../directory/sessions/session.ts'
 import type { SessionRecord } from '../directory/store-port/sessions.ts'
-import { ANY_USER } from '../directory/users/user-operations.ts'
 import type { App } from '../wiring/app.ts'
-import { requireLimit, requireMembers, requireText, toDate } from './arguments.ts'
+import { assertText, requireAwaited, requireLimit, requireMembers, toDate } from './arguments.ts'
 import { toLibraryMethods } from './cardea-error.ts'
 import { addHeaders, createEmptyRequest, type HeaderSink, readRequest, requireSink } from './requests.ts'
 
@@ -91,20 +91,21 @@ export const createLibrarySessions = (app: App, verified: WeakMap<VerifiedUser, 
       createSession(app, user, typeof user === 'string' ? undefined : verified.get(user), options),
     list: (name, options = {}) => listSessions(app.directory, name, options),
     async revoke(id) {
-      requireText(id, 'id')
-      return (await app.directory.revokeSession(id, ANY_USER)) !== undefined
+      assertText(id, 'id')
+      return (await app.directory.revokeSession(id, PROGRAM)) !== undefined
     },
     async revokeAll(name, options = {}) {
-      requireText(name, 'name')
+      assertText(name, 'name')
       requireMembers(options, 'options', ['kept'])
-      if (options.kept !== undefined) requireText(options.kept, 'kept')
-      return app.directory.revokeSessions(name, ANY_USER, options.kept)
+      if (options.kept !== undefined) assertText(options.kept, 'kept')
+      return app.directory.revokeSessions(name, PROGRAM, options.kept)
     },
     async revokeOthers(user) {
-      requireText(user?.name, 'the name of the user')
+      requireAwaited(user, 'the user')
+      assertText(user?.name, 'the name of the user')
       // without an id, the session of the request would end too
-      requireText(user.sessionId, 'the sessionId of the user')
-      return app.directory.revokeSessions(user.name, ANY_USER, user.sessionId)
+      assertText(user.sessionId, 'the sessionId of the user')
+      return app.directory.revokeSessions(user.name, PROGRAM, user.sessionId)
     },
     async clearCookie(response, options = {}) {
       requireMembers(options, 'options', ['request', 'peer'])
@@ -123,8 +124,9 @@ async function createSession(
 ): Promise<CreatedSession> {
   requireMembers(options, 'options', ['request', 'peer', 'response'])
   if (options.response) requireSink(options.response)
+  requireAwaited(user, 'the user')
   const name = typeof user === 'string' ? user : user?.name
-  requireText(name, 'the name of the user')
+  assertText(name, 'the name of the user')
   const account = verified ?? (await app.directory.findAccount(name))
   if (!account) throw new Refusal('not_found', { reason: `No active user has the name ${name}.` })
   const request = options.request ? readRequest(options.request, 'sessions.create', options.peer) : createEmptyRequest()
@@ -141,7 +143,7 @@ const UNPROVED: SessionOpening = { hasPassword: false, hasFactor: false }
 const DEFAULT_LIMIT = 100
 
 async function listSessions(directory: Directory, name: string, options: SessionListOptions): Promise<SessionPage> {
-  requireText(name, 'name')
+  assertText(name, 'name')
   requireMembers(options, 'options', ['after', 'limit'])
   const { after, limit = DEFAULT_LIMIT } = options
   requireLimit(limit)
@@ -156,7 +158,7 @@ async function listSessions(directory: Directory, name: string, options: Session
 const PLACE = /^(\d{1,15}):(.+)$/
 
 function readPlace(after: unknown): Pick<SessionRecord, 'createdAt' | 'id'> {
-  requireText(after, 'after')
+  assertText(after, 'after')
   const [, createdAt, id] = PLACE.exec(after) ?? []
   if (createdAt === undefined || id === undefined)
     throw new Refusal('bad_request', { reason: 'after must be the next of the previous page.' })

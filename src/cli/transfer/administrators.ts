@@ -4,7 +4,7 @@ import { readIni } from '../../config/ini.ts'
 import type { Administrator } from '../../directory/administrator-operations.ts'
 import { readAdministrator, toDocumentAdministrator } from '../../transfer/document.ts'
 import type { Found } from '../../transfer/dump.ts'
-import type { Reading } from '../../transfer/records.ts'
+import type { RecordReading } from '../../transfer/records.ts'
 
 /** Every entry of the last `[admins]` section, or of a JSON object. */
 export function readAdministratorFile(text: string): readonly Found[] {
@@ -14,7 +14,7 @@ export function readAdministratorFile(text: string): readonly Found[] {
   return Object.entries(reading.value).map(([name, value]) => ({ size: 0, reading: readAdministrator(name, value) }))
 }
 
-const UNREADABLE: Reading = {
+const UNREADABLE: RecordReading = {
   kind: 'refused',
   heading: 'administrators',
   reason: 'This is not JSON, or a name is duplicated.',

@@ -10,7 +10,7 @@ import { explainFailure, readResponseBody, send } from '../remote.ts'
 import type { ImportSource } from './source.ts'
 
 export interface DocumentServer {
-  /** Of the server itself, without the database. */
+  /** URL of the server itself, without the database. */
   readonly base: URL
   /** The credential. Called for each request: a signed one is valid for a short time. */
   headers(): Readonly<Record<string, string>>

@@ -3,7 +3,7 @@ import type { OperationResult } from '../../dialects/admin-api/operations.ts'
 import { isStoredAdministrator } from '../../transfer/document.ts'
 import { toDraftJson } from '../../transfer/draft.ts'
 import type { Found } from '../../transfer/dump.ts'
-import type { Heading, Reading } from '../../transfer/records.ts'
+import type { Heading, RecordReading } from '../../transfer/records.ts'
 import { type Control, ControlFailure } from '../client.ts'
 import type { Report } from './report.ts'
 
@@ -13,13 +13,13 @@ export interface ImportRules {
   readonly isTrial: boolean
 }
 
-type Outcome = OperationResult<'transfer.import'>['outcomes'][number]
+type ImportOutcomeView = OperationResult<'transfer.import'>['outcomes'][number]
 
-export type ImportCounts = Record<Outcome['kind'], number>
+export type ImportCounts = Record<ImportOutcomeView['kind'], number>
 
 const none = (): ImportCounts => ({ created: 0, replaced: 0, kept: 0, refused: 0 })
 
-type UserReading = Reading & { readonly kind: 'user' }
+type UserReading = RecordReading & { readonly kind: 'user' }
 type ImportUser = Found & { readonly reading: UserReading }
 
 /** A batch is small, so that other requests do not wait for long and memory does not grow. */
@@ -81,7 +81,7 @@ export class Importer {
   }
 
   /** Sends a batch, in halves if it is too large for the server. */
-  async #send(batch: readonly ImportUser[]): Promise<readonly Outcome[]> {
+  async #send(batch: readonly ImportUser[]): Promise<readonly ImportOutcomeView[]> {
     if (batch.length === 0) return []
     const users = batch.map(({ reading }) => toDraftJson(reading.draft))
     try {
@@ -95,7 +95,10 @@ export class Importer {
     }
   }
 
-  async #importAdministrator({ id: name, text }: Reading & { kind: 'administrator' }): Promise<Outcome> {
+  async #importAdministrator({
+    id: name,
+    text,
+  }: RecordReading & { kind: 'administrator' }): Promise<ImportOutcomeView> {
     this.#administrators ??= await loadAdministrators(this.#control)
     const body = isStoredAdministrator(text) ? { stored: text } : { password: text }
     const put = () => this.#control.call('admin.set', { params: { name }, body })
@@ -103,13 +106,15 @@ export class Importer {
   }
 
   /** Each is checked as `cardea config set` checks it. */
-  async #importSetting({ setting: { section, key, text } }: Reading & { kind: 'setting' }): Promise<Outcome> {
+  async #importSetting({
+    setting: { section, key, text },
+  }: RecordReading & { kind: 'setting' }): Promise<ImportOutcomeView> {
     this.#settings ??= await loadSettings(this.#control)
     const put = () => this.#control.call('setting.set', { params: { section, key }, body: { value: text } })
     return importOne({ existing: this.#settings, id: settingId(section, key), text, put }, this.#rules)
   }
 
-  #count(record: Found, heading: Heading, outcome: Outcome): void {
+  #count(record: Found, heading: Heading, outcome: ImportOutcomeView): void {
     this.totals[heading][outcome.kind] += 1
     if (outcome.kind === 'refused') this.#add(record, 'refused', outcome.reason)
   }
@@ -142,7 +147,10 @@ interface Single {
 }
 
 /** Administrators and settings are imported one by one: there are few, and each costs at most one hash. */
-async function importOne({ existing, id, text, put }: Single, { replaces, isTrial }: ImportRules): Promise<Outcome> {
+async function importOne(
+  { existing, id, text, put }: Single,
+  { replaces, isTrial }: ImportRules,
+): Promise<ImportOutcomeView> {
   const isNew = !existing.has(id)
   if (!isNew && (!replaces || existing.get(id) === text)) return { kind: 'kept' }
   try {

@@ -4,7 +4,7 @@ import { ADMIN_ROLE, ANONYMOUS, type Authenticated } from '../../directory/ident
 import { loadConfiguration } from '../../live-config/load.ts'
 import type { Found } from '../../transfer/dump.ts'
 import type { ImportFormat } from '../../transfer/format-names.ts'
-import { identityHeadersForDocument } from '../../wiring/gateway.ts'
+import { identityHeadersForDocument } from '../../wiring/upstreams.ts'
 import type { Control } from '../client.ts'
 import { type Context, commandError, usageError } from '../context.ts'
 import { type ManageOptions, manage } from '../manage.ts'
