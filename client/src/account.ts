@@ -1,50 +1,60 @@
-// The user's own account: sign-up, password, second factor, sign-out.
-import { type Credential, JSON_HEADERS } from './credential.ts'
-import { type ChangePasswordResult, ClientError, findLock, type SignUpResult, toDoorError, toError } from './results.ts'
-import type { SessionKeeper } from './session-keeper.ts'
+// The user's own account: sign-up, password, second factor, sessions, sign-out, deletion.
+import type { AccountDeps, AccountRequests } from './account-requests.ts'
+import type { AccountExport, Client, ListedSession } from './client.ts'
+import { toJson } from './credential.ts'
+import { ClientError, findLock, read, toDoorError, toError } from './results.ts'
 
-interface AccountDeps {
-  readonly base: string
-  /** The routes of a program, if it has them. */
-  readonly account: string | undefined
-  readonly credential: Credential
-  readonly keeper: SessionKeeper
-}
+type AccountCalls = Pick<
+  Client,
+  | (
+      | 'signUp'
+      | 'signOut'
+      | 'database'
+      | 'exportAccount'
+      | 'deleteAccount'
+      | 'sessions'
+      | 'changePassword'
+      | 'secondFactor'
+    )
+  | ('requestSignUp' | 'confirmSignUp')
+  | ('requestPasswordReset' | 'confirmPasswordReset' | 'changeAddress' | 'confirmAddress')
+>
 
-/** The members of a user document that the application adds. */
-export type OtherMembers = Readonly<Record<string, unknown>>
-
-/** For a session that was opened a while ago, or not with the password. */
-export interface PasswordProof {
-  readonly currentPassword?: string
-}
-
-export function createAccountCalls({ base, account, credential, keeper }: AccountDeps) {
-  const send = (method: string, url: string, body: unknown): Promise<Response> =>
-    credential.send(url, { method, headers: JSON_HEADERS, body: JSON.stringify(body) })
-  const own = account ?? `${base}_cardea/account/`
-  const change = async <T>(work: () => Promise<T>): Promise<T> => {
-    await keeper.renewIfDue()
-    return keeper.change(work)
-  }
-  const call = (method: string, path: string, body: unknown) => change(() => send(method, own + path, body))
-  const read = async <T>(response: Response): Promise<T> => {
-    if (response.ok) return (await response.json()) as T
-    throw await toError(response)
-  }
+export function createAccountCalls(
+  { send, change, call, callProved, prove }: AccountRequests,
+  { base, account, credential, keeper }: Omit<AccountDeps, 'authenticator'>,
+): AccountCalls {
   /** The password has been changed, so a failure must not reach the caller. */
   const signInAgain = async (name: string, password: string): Promise<void> => {
     const opened = await credential.signIn({ name, password }).catch(() => undefined)
     if (opened?.ok) keeper.signedIn(await credential.accept(opened))
   }
+  const leave = async (): Promise<void> => {
+    await credential.signOut()
+    keeper.signedOut()
+  }
+  /** `done`: the status of success; `others`: those of errors, by their codes. */
+  const toResult = async <S extends string>(response: Response, done: S, others: Readonly<Record<string, S>> = {}) => {
+    if (response.ok) return { status: done }
+    const error = findLock(response) ?? (await toError(response))
+    if (!('code' in error)) return error
+    const status = others[error.code]
+    if (status) return { status }
+    if ([400, 409].includes(error.status)) return { status: 'rejected' as const, reason: error.message }
+    throw error
+  }
   return {
-    /** Creates a user, if the server allows sign-up. It does not sign in. */
-    async signUp(name: string, password: string, members: OtherMembers = {}): Promise<SignUpResult> {
+    async signUp(name, password, members = {}) {
+      if (typeof name !== 'string' || typeof password !== 'string')
+        throw new TypeError('signUp takes two strings: signUp(name, password).')
       const id = encodeURIComponent(`org.couchdb.user:${name}`)
       const response = account
         ? await call('POST', 'sign-up', { ...members, name, password })
         : await change(() =>
-            send('PUT', `${base}_users/${id}`, { ...members, name, password, roles: [], type: 'user' }),
+            credential.send(
+              `${base}_users/${id}`,
+              toJson('PUT', { ...members, name, password, roles: [], type: 'user' }),
+            ),
           )
       if (response.ok) return { status: 'signed_up' }
       if (response.status === 409) return { status: 'name_taken' }
@@ -57,21 +67,46 @@ export function createAccountCalls({ base, account, credential, keeper }: Accoun
       if (error.status === 401) throw new ClientError(401, error.code, 'Sign-up is closed: chttpd_auth.allow_sign_up.')
       throw error
     },
-    /** Ends this session; `everywhere`: all sessions of the user. */
-    signOut: ({ everywhere = false } = {}): Promise<void> =>
-      change(async () => {
-        const ended = everywhere ? await send('POST', `${own}sessions/end-others`, {}) : undefined
+    async signOut({ everywhere = false, ...proof } = {}) {
+      const path = 'sessions/end-others'
+      const proven = everywhere && (await prove('POST', path, proof))
+      await change(async () => {
+        const ended = proven ? await send('POST', path, proven) : undefined
         // 401: this session has ended already
         if (ended && ended.status !== 401) await read(ended)
-        await credential.signOut()
-        keeper.signedOut()
-      }),
-    /** Ends all other sessions of the user. */
-    async changePassword(currentPassword: string, password: string): Promise<ChangePasswordResult> {
+        await leave()
+      })
+    },
+    async database() {
+      const { database } = await read<{ database?: string }>(await call('GET', ''))
+      return database ? base + encodeURIComponent(database) : null
+    },
+    exportAccount: async () => read<AccountExport>(await call('GET', 'export')),
+    async deleteAccount(proof) {
+      const proven = await prove('DELETE', '', proof)
+      await change(async () => {
+        await read(await send('DELETE', '', proven))
+        // the account is gone, even if the browser cannot be told to forget its cookie
+        await leave().catch(() => keeper.signedOut())
+      })
+    },
+    sessions: {
+      list: async () => (await read<{ sessions: readonly ListedSession[] }>(await call('GET', 'sessions'))).sessions,
+      async end(id, proof) {
+        const path = `sessions/${encodeURIComponent(id)}`
+        const proven = await prove('DELETE', path, proof)
+        await change(async () => {
+          if ((await read<ListedSession>(await send('DELETE', path, proven))).isCurrent) await leave()
+        })
+      },
+    },
+    async changePassword(current, password) {
+      const proof = typeof current === 'string' ? { currentPassword: current } : current
+      const proven = await prove('PUT', 'password', proof)
       if (credential.endsWithPassword && !keeper.live) await keeper.renew()
       const name = keeper.live?.session.name
       const response = await change(async () => {
-        const changed = await send('PUT', `${own}password`, { password, current_password: currentPassword })
+        const changed = await send('PUT', 'password', { password, ...proven })
         if (changed.ok && credential.endsWithPassword && name !== undefined) await signInAgain(name, password)
         return changed
       })
@@ -86,24 +121,29 @@ export function createAccountCalls({ base, account, credential, keeper }: Accoun
       if (error.code === 'password_refused') return { status: 'rejected', reason: error.message }
       throw error
     },
-    /** One-time codes of an authenticator app. */
+    requestSignUp: async (name, address) =>
+      toResult(await call('POST', 'sign-up/request', { name, address }), 'requested', { conflict: 'name_taken' }),
+    confirmSignUp: async (token, password) =>
+      toResult(await call('POST', 'sign-up/confirm', { token, password }), 'confirmed', INVALID_LINK),
+    requestPasswordReset: async (address) => toResult(await call('POST', 'password-reset', { address }), 'requested'),
+    confirmPasswordReset: async (token, password) =>
+      toResult(await call('POST', 'password-reset/confirm', { token, password }), 'confirmed', INVALID_LINK),
+    changeAddress: async (address, proof) =>
+      toResult(await callProved('POST', 'address', proof, { address }), 'requested', {
+        password_required: 'wrong_password',
+      }),
+    confirmAddress: async (token) =>
+      toResult(await call('POST', 'address/confirm', { token }), 'confirmed', INVALID_LINK),
     secondFactor: {
-      /** A new secret, and the URI to show as a QR code. It counts when it is confirmed. */
-      enrol: async (): Promise<{ readonly secret: string; readonly uri: string }> =>
-        read(await call('POST', 'totp', {})),
-      /** Requires codes from now on, and ends all other sessions. Returns the recovery codes, which are shown once. */
-      confirm: async (secret: string, code: string, proof: PasswordProof = {}): Promise<readonly string[]> =>
-        toCodes(await read(await call('POST', 'totp/confirm', { secret, code, ...toProof(proof) }))),
-      disable: async (proof: PasswordProof = {}): Promise<void> =>
-        void (await read(await call('DELETE', 'totp', toProof(proof)))),
-      /** Replaces the recovery codes. */
-      recoveryCodes: async (proof: PasswordProof = {}): Promise<readonly string[]> =>
-        toCodes(await read(await call('POST', 'recovery-codes', toProof(proof)))),
+      enrol: async (proof) => read(await callProved('POST', 'totp', proof)),
+      confirm: async (secret, code, proof) =>
+        toCodes(await read(await callProved('POST', 'totp/confirm', proof, { secret, code }))),
+      disable: async (proof) => void (await read(await callProved('DELETE', 'totp', proof))),
+      recoveryCodes: async (proof) => toCodes(await read(await callProved('POST', 'recovery-codes', proof))),
     },
   }
 }
 
-const toProof = ({ currentPassword }: PasswordProof) =>
-  currentPassword === undefined ? {} : { current_password: currentPassword }
+const INVALID_LINK = { not_found: 'invalid_link' } as const
 
 const toCodes = ({ recoveryCodes }: { readonly recoveryCodes: readonly string[] }) => recoveryCodes

@@ -1,18 +1,22 @@
 // The session cookie of the document door. Browsers keep it out of the reach of scripts, and every request renews it.
-import { type Credential, JSON_HEADERS, type LiveSession } from './credential.ts'
-import { readJson, readSession, toDoorError, toError } from './results.ts'
+import { type Credential, type LiveSession, toJson } from './credential.ts'
+import { createItem, type TokenStorage } from './platform.ts'
+import { readJson, readSession, type Session, toDoorError, toError } from './results.ts'
 
 /** How long the cookie is valid after a request, if the server does not say so: CouchDB's default. */
 const DEFAULT_TIMEOUT_SECONDS = 600
 
 const COOKIE = /^(?:__Host-)?AuthSession=([^;]*)/
 
-/** `account`: where a program has the routes of the library; without it, those of the document door are used. */
-export function createCookieCredential(
-  base: string,
-  fetch: typeof globalThis.fetch,
-  account: string | undefined,
-): Credential {
+interface CookieOptions {
+  readonly fetch: typeof globalThis.fetch
+  /** Where a program has the routes of the library; without it, those of the document door are used. */
+  readonly account: string | undefined
+  readonly storage: TokenStorage
+}
+
+export function createCookieCredential(base: string, { fetch, account, storage }: CookieOptions): Credential {
+  const cached = createItem<Session>(storage, `cardea session ${base}`)
   const door = `${base}_session`
   const [signIn, session, signOut] = account
     ? [`${account}sign-in`, `${account}session`, `${account}sign-out`]
@@ -38,15 +42,13 @@ export function createCookieCredential(
   }
   return {
     send,
-    signIn: ({ name, password, code }) =>
-      send(signIn, {
-        method: 'POST',
-        headers: JSON_HEADERS,
-        body: JSON.stringify({ name, password, ...(code && { [account ? 'code' : 'token']: code }) }),
-      }),
+    signIn: ({ name, password, code, passkey }) =>
+      passkey
+        ? send(`${account ?? `${base}_cardea/account/`}sign-in`, toJson('POST', { name, password, passkey }))
+        : send(signIn, toJson('POST', { name, password, ...(code && { [account ? 'code' : 'token']: code }) })),
     accept: async (response) => toLiveSession(await readJson(response), response),
     async renew() {
-      const response = await send(session, { headers: JSON_HEADERS })
+      const response = await send(session, toJson('GET'))
       if (!response.ok) {
         const error = toDoorError(await toError(response), base)
         // a server that requires a credential on every path
@@ -60,9 +62,11 @@ export function createCookieCredential(
     // every request renews the cookie
     isDue: () => false,
     hasExpired: () => false,
+    findCached: cached.find,
+    // without it only a start without the network fails
+    keepCached: (session) => void cached.set(session).catch(() => {}),
     async signOut() {
-      const init = account ? { method: 'POST', body: '{}' } : { method: 'DELETE' }
-      const response = await send(signOut, { ...init, headers: JSON_HEADERS })
+      const response = await send(signOut, account ? toJson('POST', {}) : toJson('DELETE'))
       if (!response.ok && response.status !== 401) throw await toError(response)
     },
   }

@@ -1,4 +1,4 @@
-import type { Credential } from './credential.ts'
+import { type Credential, JSON_HEADERS } from './credential.ts'
 import type { SessionKeeper } from './session-keeper.ts'
 import { watchBody } from './watch-body.ts'
 
@@ -46,7 +46,8 @@ export const createSessionFetch =
 
 /** A stream can be sent only once. */
 const isStream = (input: Input, init: RequestInit | undefined): boolean =>
-  init?.body instanceof ReadableStream || (input instanceof Request && input.bodyUsed)
+  // React Native has no class of streams
+  'getReader' in Object(init?.body) || (input instanceof Request && input.bodyUsed)
 
 async function sendOnce(
   input: URL | Request,
@@ -66,4 +67,4 @@ async function sendOnce(
 
 /** The response of a server to a request without a credential, so that PouchDB ends a replication. */
 const toEnded = (): Response =>
-  Response.json({ error: 'unauthorized', reason: 'The session has ended.' }, { status: 401 })
+  new Response('{"error":"unauthorized","reason":"The session has ended."}', { status: 401, headers: JSON_HEADERS })

@@ -3,22 +3,43 @@
  * survives the end of a session. It has no dependencies, and runs in browsers, workers and Node.
  */
 import { createAccountCalls } from './account.ts'
+import { createAccountRequests } from './account-requests.ts'
+import { createAuthenticator } from './authenticator.ts'
+import type { Client } from './client.ts'
 import { createCookieCredential } from './cookie.ts'
-import type { SignIn } from './credential.ts'
+import type { GivenCredentials } from './credential.ts'
 import { createSessionFetch } from './fetch.ts'
-import { createMemoryStorage, isShared, type TokenStorage, toBase } from './platform.ts'
-import { type Session, type SignInResult, toRefused } from './results.ts'
-import { type ChangeListener, SessionKeeper } from './session-keeper.ts'
+import { createPasskeyCalls } from './passkeys.ts'
+import { createMemoryStorage, findLocalStorage, type TokenStorage, toBase } from './platform.ts'
+import { createProviderCalls } from './providers.ts'
+import { type SignInResult, toRefused } from './results.ts'
+import { SessionKeeper } from './session-keeper.ts'
 import { createTokenCredential } from './token.ts'
 
+export type {
+  AccountExport,
+  Client,
+  ListedPasskey,
+  ListedProvider,
+  ListedSession,
+  OtherMembers,
+  PasskeySignIn,
+  PasswordProof,
+} from './client.ts'
 export type { SignIn } from './credential.ts'
 export type { TokenStorage } from './platform.ts'
 export {
+  type AddPasskeyResult,
   type ChangePasswordResult,
   ClientError,
+  type ConfirmResult,
   type Locked,
+  type PasskeyAdded,
+  type PasskeyEnd,
+  type PasskeySignInResult,
   type Refused,
   type Rejected,
+  type RequestResult,
   type Session,
   type SignedIn,
   type SignInResult,
@@ -39,7 +60,10 @@ export interface ClientOptions {
    * given with `credential: 'token'`. Left out: the routes of the door.
    */
   readonly account?: string
-  /** Where tokens are kept. Left out: in memory, until the page is closed. */
+  /**
+   * Where tokens are kept, and who was signed in last. Left out: tokens are in memory until the page is closed; who was
+   * signed in with the cookie is in `localStorage` where the platform has one.
+   */
   readonly storage?: TokenStorage
   /**
    * What requests do when the session has expired or was revoked: `wait` until the same user signs in again (the
@@ -50,54 +74,70 @@ export interface ClientOptions {
   readonly fetch?: typeof globalThis.fetch
 }
 
-export type Client = ReturnType<typeof createClient>
-
 const OPTIONS = ['url', 'credential', 'account', 'storage', 'onLost', 'fetch']
+
+const METHODS = ['getItem', 'setItem', 'removeItem'] as const
 
 /** For programs without types. */
 function checkOptions(options: ClientOptions | undefined): void {
   if (!options?.url) throw new TypeError('createClient needs an object with url, the URL of a door.')
   const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name))
   if (unknown !== undefined) throw new TypeError(`createClient has no option ${unknown}.`)
-  const { credential = 'cookie', onLost = 'wait' } = options
-  if (!['cookie', 'token'].includes(credential))
-    throw new TypeError(`credential must be cookie or token: ${credential}`)
-  if (!['wait', 'reject'].includes(onLost)) throw new TypeError(`onLost must be wait or reject: ${onLost}`)
+  const { credential = 'cookie', onLost = 'wait', storage } = options
+  // no message shows a value: it may be a password in the wrong place
+  if (!['cookie', 'token'].includes(credential)) throw new TypeError('credential must be cookie or token.')
+  if (!['wait', 'reject'].includes(onLost)) throw new TypeError('onLost must be wait or reject.')
+  const isStorage = METHODS.every((name) => typeof storage?.[name] === 'function')
+  if (storage && !isStorage) throw new TypeError(`storage must have the methods ${METHODS.join(', ')}.`)
 }
 
-export function createClient(options: ClientOptions) {
+export function createClient(options: ClientOptions): Client {
   checkOptions(options)
-  const { storage = createMemoryStorage(), fetch = globalThis.fetch.bind(globalThis) } = options
+  const { fetch = globalThis.fetch.bind(globalThis) } = options
   const base = toBase(options.url)
   const hasToken = options.credential === 'token'
+  const local = findLocalStorage()
+  const storage = options.storage ?? (hasToken ? undefined : local) ?? createMemoryStorage()
   if (hasToken && options.account !== undefined)
     throw new TypeError('The option account needs cookies: leave it out, or do not set credential to token.')
   const account = options.account === undefined ? undefined : toBase(new URL(options.account, base).href)
   const credential = hasToken
     ? createTokenCredential(base, { fetch, storage })
-    : createCookieCredential(base, fetch, account)
-  const keeper = new SessionKeeper(base, credential, !hasToken || isShared(storage))
+    : createCookieCredential(base, { fetch, account, storage })
+  const keeper = new SessionKeeper(base, credential, !hasToken || storage === local)
   const sessionFetch = createSessionFetch({ base, credential, keeper, fetch, waits: options.onLost !== 'reject' })
+  const authenticator = createAuthenticator()
+  const requests = createAccountRequests({ base, account, credential, keeper, authenticator })
+  const open = (given: GivenCredentials): Promise<SignInResult> =>
+    keeper.change(async () => {
+      const response = await credential.signIn(given)
+      if (!response.ok) return toRefused(response, base)
+      const live = await credential.accept(response)
+      keeper.signedIn(live)
+      return { status: 'signed_in', session: live.session }
+    })
   return {
-    /** The URL of the door, with a slash at its end. */
     url: base,
-    /** `code`: a one-time code or a recovery code, if the user has a second factor. */
-    signIn: (given: SignIn): Promise<SignInResult> =>
-      keeper.change(async () => {
-        const response = await credential.signIn(given)
-        if (!response.ok) return toRefused(response, base)
-        const live = await credential.accept(response)
-        keeper.signedIn(live)
-        return { status: 'signed_in', session: live.session }
-      }),
-    /** Who is signed in, as the server says; `null`: nobody. */
-    session: async (): Promise<Session | null> => (await keeper.renew())?.session ?? null,
-    ...createAccountCalls({ base, account, credential, keeper }),
-    /** Calls the listener whenever the session begins, is renewed or ends, in any tab. Returns a function that stops it. */
-    onChange: (listener: ChangeListener): (() => void) => keeper.onChange(listener),
-    /** Sends a request with the session. Made for the option `fetch` of PouchDB. */
+    async signIn(given) {
+      if (typeof given?.password !== 'string')
+        throw new TypeError('signIn takes an object: signIn({ name, password }).')
+      return open(given)
+    },
+    session: async ({ cached = false } = {}) =>
+      cached ? keeper.findCached() : ((await keeper.renew())?.session ?? null),
+    async token() {
+      if (!credential.findToken) throw new TypeError("token() needs the option credential: 'token'.")
+      await keeper.renewIfDue()
+      return credential.findToken()
+    },
+    ...createProviderCalls(base, credential),
+    ...createAccountCalls(requests, { base, account, credential, keeper }),
+    ...createPasskeyCalls(requests, { authenticator, keeper, open }),
+    onChange: (listener) => keeper.onChange(listener),
     fetch: sessionFetch,
-    /** Ends timers and what waits. The session itself stays. */
-    close: (): void => keeper.close(),
+    close() {
+      authenticator.stop()
+      keeper.close()
+    },
   }
 }

@@ -6,10 +6,33 @@ interface Locks {
 
 /** The parts used here; types of their own, so that neither DOM nor Node types are needed. */
 interface Platform {
-  readonly location?: { readonly href: string }
-  readonly navigator?: { readonly locks?: Locks }
+  readonly location?: Location
+  readonly navigator?: { readonly locks?: Locks; readonly credentials?: Credentials }
+  /** Browsers have it on pages with HTTPS, and at `localhost`. */
+  readonly PublicKeyCredential?: PasskeyFunctions
   readonly localStorage?: TokenStorage
   readonly BroadcastChannel?: new (name: string) => Channel
+}
+
+interface Credentials {
+  create(options: object): Promise<Made>
+  get(options: object): Promise<Made>
+}
+
+interface Made {
+  toJSON(): object
+}
+
+interface PasskeyFunctions {
+  parseCreationOptionsFromJSON(options: object): object
+  parseRequestOptionsFromJSON(options: object): object
+  isConditionalMediationAvailable?(): Promise<boolean>
+}
+
+interface Location {
+  readonly href: string
+  /** A worker has none. */
+  assign?(url: string): void
 }
 
 export interface Channel {
@@ -18,20 +41,46 @@ export interface Channel {
   close(): void
 }
 
-/** Where tokens are kept. `localStorage` is shared by all tabs of the origin. */
+/**
+ * Where tokens and the last known session are kept: `localStorage`, which all tabs of the origin share, or an object with
+ * the same methods. They may return promises, as `AsyncStorage` of React Native does.
+ */
 export interface TokenStorage {
-  getItem(key: string): string | null
-  setItem(key: string, value: string): void
-  removeItem(key: string): void
+  getItem(key: string): string | null | Promise<string | null>
+  setItem(key: string, value: string): unknown
+  removeItem(key: string): unknown
 }
 
 const platform = globalThis as unknown as Platform
 
+/** `undefined` outside a browser. */
+export const findPage = (): Location | undefined => platform.location
+
+/** Passkeys as JSON. `undefined`: this page has none, because of the browser, or because its host is an address. */
+export function findPasskeys() {
+  const { location, PublicKeyCredential: keys } = platform
+  const credentials = platform.navigator?.credentials
+  const isNamed = location && !/^(?:[\d.]+|\[.*)$/.test(new URL(location.href).hostname)
+  // an old browser has no functions for JSON
+  if (!isNamed || !credentials || !keys?.parseRequestOptionsFromJSON) return undefined
+  return {
+    create: async (options: object, more: object) =>
+      (await credentials.create({ publicKey: keys.parseCreationOptionsFromJSON(options), ...more })).toJSON(),
+    get: async (options: object, more: object) =>
+      (await credentials.get({ publicKey: keys.parseRequestOptionsFromJSON(options), ...more })).toJSON(),
+    areListed: async () => (await keys.isConditionalMediationAvailable?.()) === true,
+  }
+}
+
 /** The URL of a door, with a slash at its end. A page may give a path of its own origin. */
 export function toBase(url: string): string {
-  if (!URL.canParse(url, platform.location?.href))
-    throw new TypeError(`url must be a URL, in Node an absolute one: ${url}`)
-  const { href } = new URL(url, platform.location?.href)
+  const page = platform.location?.href
+  const parsed = URL.canParse(url, page) ? new URL(url, page) : undefined
+  // no message shows the URL: it may have a password
+  if (!parsed?.protocol.startsWith('http'))
+    throw new TypeError('url must begin with http:// or https://, or be a path of the page.')
+  const { href, username, password } = parsed
+  if (username || password) throw new TypeError('url must have no name and no password: give them to signIn.')
   return href.endsWith('/') ? href : `${href}/`
 }
 
@@ -43,8 +92,29 @@ export const openChannel = (name: string): Channel | undefined =>
 export const runAlone = <T>(name: string, work: () => Promise<T>): Promise<T> =>
   platform.location && platform.navigator?.locks ? platform.navigator.locks.request(name, work) : work()
 
-export const isShared = (storage: TokenStorage): boolean =>
-  platform.location !== undefined && storage === platform.localStorage
+/** `undefined` outside a page, and where the browser is set to keep nothing. */
+export function findLocalStorage(): TokenStorage | undefined {
+  try {
+    return platform.location && platform.localStorage
+  } catch {
+    return undefined
+  }
+}
+
+/** A value in a storage. What is not JSON counts as none. */
+export const createItem = <T>(storage: TokenStorage, key: string) => ({
+  async find(): Promise<T | null> {
+    const text = await storage.getItem(key)
+    try {
+      return JSON.parse(String(text))
+    } catch {
+      return null
+    }
+  },
+  async set(value: T | null): Promise<void> {
+    await (value ? storage.setItem(key, JSON.stringify(value)) : storage.removeItem(key))
+  },
+})
 
 /** For one page, until it is closed. */
 export function createMemoryStorage(): TokenStorage {

@@ -38,10 +38,34 @@ export type SignInResult = SignedIn | Locked | Refused<'code_required'> | Refuse
 export type SignUpResult = Refused<'signed_up'> | Refused<'name_taken'> | Rejected | Locked
 export type ChangePasswordResult = Refused<'changed'> | Refused<'wrong_password'> | Rejected | Locked
 
-/** A response that no result describes. */
+/** `rejected`: it is no address, or the server sends no messages. */
+export type RequestResult =
+  | (Refused<'requested'> | Refused<'wrong_password'> | Refused<'name_taken'>)
+  | (Rejected | Locked)
+/** `invalid_link`: it was used, has expired, or a newer one was sent. `rejected`: the password, or the name or address is taken. */
+export type ConfirmResult = Refused<'confirmed'> | Refused<'invalid_link'> | Rejected | Locked
+
+/**
+ * `cancelled`: the user, the signal or a later call has ended it, or the browser has no passkey for this page: it does not
+ * say which. `unavailable`: this page or browser cannot use passkeys, or not in the list of the name field.
+ * `already_added`: the authenticator has a passkey of this account.
+ */
+export type PasskeyEnd = Refused<'cancelled'> | Refused<'unavailable'> | Refused<'already_added'>
+
+/** `wrong_password`: the passkey was not accepted either, for example because it was removed. */
+export type PasskeySignInResult = SignInResult | PasskeyEnd
+
+/** `recoveryCodes`: shown once, if the passkey is the second factor that a role of the user needs. */
+export interface PasskeyAdded extends Refused<'added'> {
+  readonly recoveryCodes?: readonly string[]
+}
+
+export type AddPasskeyResult = PasskeyAdded | Rejected | PasskeyEnd
+
+/** A response that no result describes; or the user has ended a proof with a passkey: the code says how. */
 export class ClientError extends Error {
   override readonly name = 'ClientError'
-  /** Of the response. */
+  /** Status of the response; 0: there was none. */
   readonly status: number
   /** The name of the error in the body. `not_a_door`: the server at `url` is another one than it should be. */
   readonly code: string
@@ -51,6 +75,12 @@ export class ClientError extends Error {
     this.status = status
     this.code = code
   }
+}
+
+/** The body of a response; throws for an error. */
+export async function read<T>(response: Response): Promise<T> {
+  if (response.ok) return (await response.json()) as T
+  throw await toError(response)
 }
 
 export async function toError(response: Response): Promise<ClientError> {

@@ -40,6 +40,7 @@ export class SessionKeeper {
   /** Ends when what asks about the session, or changes it, is over. */
   #last: Promise<unknown> = Promise.resolve()
   #isChanging = false
+  #isClosed = false
   #openRequests = 0
   #retriesUntil = 0
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -62,7 +63,14 @@ export class SessionKeeper {
     return this.#live
   }
 
+  /** Who was signed in when this program, or an earlier run of it, last asked the server. */
+  async findCached(): Promise<Session | null> {
+    return this.#live === undefined ? this.#credential.findCached() : (this.#live?.session ?? null)
+  }
+
   onChange(listener: ChangeListener): () => void {
+    if (typeof listener !== 'function')
+      throw new TypeError('onChange takes a function: onChange((change, session) => …).')
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }
@@ -110,18 +118,25 @@ export class SessionKeeper {
 
   /** One after the other in this tab, and in all tabs where the browser has locks. */
   #runAlone<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(() => runAlone(this.#name, work))
+    const result = this.#last.then(() => {
+      this.#requireOpen()
+      return runAlone(this.#name, work)
+    })
     this.#last = result.catch(() => {})
     return result
   }
 
+  #requireOpen(): void {
+    if (this.#isClosed) throw new Error('This client is closed: close() was called. Create another one.')
+  }
+
   /** Before a request. If the renewal fails, the request is sent as long as the token is valid. */
   async renewIfDue(): Promise<void> {
-    if (!this.#credential.isDue()) return
+    if (!(await this.#credential.isDue())) return
     try {
       await this.renew()
     } catch (error) {
-      if (this.#credential.hasExpired()) throw error
+      if (await this.#credential.hasExpired()) throw error
     }
   }
 
@@ -164,6 +179,7 @@ export class SessionKeeper {
 
   #keep(live: LiveSession | null): void {
     this.#live = live
+    this.#credential.keepCached?.(live?.session ?? null)
     this.#expiresAt = live?.expiresAt ?? 0
     this.#schedule()
   }
@@ -194,6 +210,7 @@ export class SessionKeeper {
 
   /** A request begins. Its session is kept alive until the request ends. */
   begin(): OpenRequest {
+    this.#requireOpen()
     let isOpen = true
     this.#openRequests += 1
     this.#schedule()
@@ -235,6 +252,7 @@ export class SessionKeeper {
   }
 
   close(): void {
+    this.#isClosed = true
     clearTimeout(this.#timer)
     this.#channel?.close()
     this.#resume(undefined)

@@ -1,7 +1,7 @@
 // A short token in the `Authorization` header, and the renewal token that replaces it: for pages of other sites and for
 // mobile apps.
-import { type Credential, JSON_HEADERS, type LiveSession } from './credential.ts'
-import type { TokenStorage } from './platform.ts'
+import { type Credential, type LiveSession, toJson } from './credential.ts'
+import { createItem, type TokenStorage } from './platform.ts'
 import { readJson, readSession, toDoorError, toError, toNotADoor } from './results.ts'
 
 /** A token is renewed after this part of its lifetime, so that several attempts fit in. */
@@ -20,41 +20,42 @@ export function createTokenCredential(
   { fetch, storage }: { readonly fetch: typeof globalThis.fetch; readonly storage: TokenStorage },
 ): Credential {
   const account = `${base}_cardea/account`
-  const key = `cardea ${base}`
   // read again for each request: another tab may have renewed it
-  const find = (): StoredToken | null => readStored(storage.getItem(key))
-  const isPast = (time: 'dueAt' | 'expiresAt') => Date.now() >= (find()?.[time] ?? Number.POSITIVE_INFINITY)
+  const { find, set } = createItem<StoredToken>(storage, `cardea ${base}`)
+  const isPast = async (time: 'dueAt' | 'expiresAt') =>
+    Date.now() >= ((await find())?.[time] ?? Number.POSITIVE_INFINITY)
   const isDue = () => isPast('dueAt')
-  const keep = (stored: StoredToken): LiveSession => {
-    storage.setItem(key, JSON.stringify(stored))
+  const keep = async (stored: StoredToken): Promise<LiveSession> => {
+    await set(stored)
     return toLive(stored)
   }
   /** Unless another tab has renewed it meanwhile, or the user has signed in or out. */
-  const replace = (stored: StoredToken, next: StoredToken | null): LiveSession | null => {
-    const now = find()
+  const replace = async (stored: StoredToken, next: StoredToken | null): Promise<LiveSession | null> => {
+    const now = await find()
     if (now?.renewalToken !== stored.renewalToken) return now && toLive(now)
     if (next) return keep(next)
-    storage.removeItem(key)
+    await set(null)
     return null
   }
   const call = (method: string, path: string, body: object): Promise<Response> =>
-    fetch(account + path, { method, headers: JSON_HEADERS, body: JSON.stringify(body), credentials: 'omit' })
-  const send: Credential['send'] = (input, init = {}) => {
+    fetch(account + path, { ...toJson(method, body), credentials: 'omit' })
+  const send: Credential['send'] = async (input, init = {}) => {
     const headers = new Headers(init.headers ?? (input instanceof Request ? input.headers : undefined))
-    const stored = find()
+    const stored = await find()
     if (stored) headers.set('Authorization', `Bearer ${stored.token}`)
     return fetch(input, { ...init, headers, credentials: 'omit' })
   }
   return {
     send,
     // without the token of an earlier session
-    signIn: ({ name, password, code }) => call('POST', '/token', { name, password, ...(code && { code }) }),
+    signIn: ({ name, password, code, passkey }) =>
+      call('POST', '/token', { name, password, passkey, ...(code && { code }) }),
     accept: async (response) => keep(await toStored(response, base)),
     async renew() {
-      const stored = find()
+      const stored = await find()
       if (!stored) return null
       // a renewal whose response is lost may end the session, so there is none without need
-      const checked = isDue() ? undefined : await send(account, { headers: JSON_HEADERS })
+      const checked = (await isDue()) ? undefined : await send(account, toJson('GET'))
       if (checked?.ok)
         return replace(stored, { ...stored, session: readSession(await readJson(checked), checked, base) })
       if (checked && checked.status !== 401) throw toDoorError(await toError(checked), base)
@@ -63,27 +64,18 @@ export function createTokenCredential(
       if (response.status !== 401) throw toDoorError(await toError(response), base)
       return replace(stored, null)
     },
+    findCached: async () => (await find())?.session ?? null,
+    findToken: async () => (await find())?.token ?? null,
     endsWithPassword: true,
     isDue,
     hasExpired: () => isPast('expiresAt'),
     async signOut() {
-      const stored = find()
+      const stored = await find()
       if (!stored) return
       const response = await call('DELETE', '/token', { renewalToken: stored.renewalToken })
-      replace(stored, null)
+      await replace(stored, null)
       if (!response.ok && response.status !== 401) throw await toError(response)
     },
-  }
-}
-
-/** An entry that is not JSON counts as none. */
-function readStored(text: unknown): StoredToken | null {
-  if (typeof text === 'object' && text !== null)
-    throw new TypeError('storage must answer at once: its getItem returned an object, perhaps a promise.')
-  try {
-    return JSON.parse(String(text))
-  } catch {
-    return null
   }
 }
 

@@ -1,10 +1,10 @@
-/** A feed that nobody reads any more must not count as open: bodies up to this size are fetched without a reader. */
+/** A feed that the program no longer reads must not count as open: bodies up to this size are fetched without a reader. */
 const AHEAD_BYTES = 65_536
 
 /** Only Node has it. */
 const { Buffer } = globalThis as { readonly Buffer?: { from(bytes: ArrayBuffer): unknown } }
 
-/** The same response. `onEnd` is called when its body has arrived, was cancelled or broke. */
+/** Returns an equal response. `onEnd` is called when its body has arrived, was cancelled or broke. */
 export function watchBody(response: Response, onEnd: () => void): Response {
   const reader = response.body?.getReader()
   if (!reader) {
