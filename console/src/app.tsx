@@ -1,19 +1,19 @@
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
-import { hasPageToken, isSignInOpen, type Session } from './api/client.ts'
+import { hasPageToken, isSignInOpen, type SessionView } from './api/client.ts'
 import { askSession, firstSession } from './api/first-session.ts'
 import { Frame } from './frame/frame.tsx'
-import { loadFirstPage } from './frame/page-table.tsx'
+import { loadFirstPage } from './frame/page-table.ts'
 import { SessionContext, toSignedIn } from './frame/session.ts'
-import { PasswordLinkPage } from './pages/password-link.tsx'
-import { Closed, SignIn, SignInAgain } from './pages/sign-in.tsx'
+import { LINKS } from './links.tsx'
+import { Closed, SignIn, SignInAgain } from './pages/sign-in/sign-in.tsx'
 import { useRoute } from './router.ts'
-import { texts } from './texts.ts'
+import { shared } from './texts.ts'
 import { Failure, Loading } from './ui/states.tsx'
 
 type State =
   | { readonly kind: 'loading' }
   | { readonly kind: 'failed'; readonly error: unknown }
-  | { readonly kind: 'ready'; readonly session: Session }
+  | { readonly kind: 'ready'; readonly session: SessionView }
 
 const firstPage = loadFirstPage()
 const RELOADED = 'cardea-reloaded'
@@ -28,7 +28,7 @@ function reloadOnce(): boolean {
 
 export function App() {
   const [state, setState] = useState<State>({ kind: 'loading' })
-  const load = async (asked: Promise<Session>) => {
+  const load = async (asked: Promise<SessionView>) => {
     setState({ kind: 'loading' })
     try {
       const session = await asked
@@ -49,10 +49,12 @@ export function App() {
   }, [state.kind])
   const { path } = useRoute()
   if (!isSignInOpen) return <Closed />
-  if (path[0] === 'password-link' && path[1] !== undefined) return <PasswordLinkPage token={path[1]} />
+  const [name = '', token] = path
+  const showLink = LINKS[name]
+  if (showLink && token !== undefined) return showLink(token)
   if (state.kind === 'loading') return <Loading />
   if (state.kind === 'failed')
-    return <Failure what={texts.product} error={state.error} onRetry={() => load(askSession())} />
+    return <Failure what={shared.product} error={state.error} onRetry={() => load(askSession())} />
   const session = toSignedIn(state.session)
   if (!session) return <SignIn />
   return (

@@ -33,3 +33,6 @@ export const findTop = (values: readonly number[]): number => Math.max(1, Math.m
 
 /** Exact as long as a tile has room for it. */
 export const toTotal = (value: number): string => (value < 100_000 ? toCount(value) : toShort(value))
+
+export const plural = (count: number, one: string, many: string): string =>
+  `${toCount(count)} ${count === 1 ? one : many}`

@@ -1,5 +1,5 @@
 // Times as text, in English. Without `Intl`, whose first use on a page takes 30 ms or more: the browser loads its tables.
-import { texts } from './texts.ts'
+import { shared } from './texts.ts'
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sept', 'Oct', 'Nov', 'Dec']
 
@@ -41,21 +41,21 @@ const UNITS: readonly (readonly [size: number, unit: string, units: string])[] =
 export function toRelative(atSeconds: number, nowSeconds: number): string {
   const distance = Math.abs(atSeconds - nowSeconds)
   const found = UNITS.find(([size]) => distance >= size)
-  if (!found) return texts.time.now
+  if (!found) return shared.time.now
   const [size, unit, units] = found
   const count = Math.trunc(distance / size)
   const amount = `${count} ${count === 1 ? unit : units}`
-  return atSeconds < nowSeconds ? texts.time.ago(amount) : texts.time.in(amount)
+  return atSeconds < nowSeconds ? shared.time.ago(amount) : shared.time.in(amount)
 }
 
 const DURATIONS: readonly (readonly [size: number, unit: string])[] = [
-  [86_400, texts.time.days],
-  [3600, texts.time.hours],
-  [60, texts.time.minutes],
+  [86_400, shared.time.days],
+  [3600, shared.time.hours],
+  [60, shared.time.minutes],
 ]
 
 /** "3 d", "2 h", "5 min", "12 s". */
 export function toDuration(seconds: number): string {
-  const [size, unit] = DURATIONS.find(([each]) => seconds >= each) ?? [1, texts.time.seconds]
+  const [size, unit] = DURATIONS.find(([each]) => seconds >= each) ?? [1, shared.time.seconds]
   return `${Math.floor(seconds / size)} ${unit}`
 }

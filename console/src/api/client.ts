@@ -1,58 +1,13 @@
 // Requests to the admin API. The page token shows that a request comes from this page and not from another of its origin.
-import { texts } from '../texts.ts'
+import { shared } from '../texts.ts'
 import { watchWaiting } from './waiting.ts'
 
 // What it returns: the types of its schemas. `…At` is in seconds since the epoch.
-export type {
-  AccessToken,
-  Account,
-  EndedPage,
-  ExternalAccount,
-  ListedSession,
-  Rights,
-  Session,
-  SessionPage,
-  UserSession,
-} from '../../../src/dialects/admin-api/schemas/account.ts'
-export type { Database, DatabasePage, Security } from '../../../src/dialects/admin-api/schemas/databases.ts'
-export type {
-  KeyRing,
-  OptionList,
-  SecretList,
-  ServerOption,
-  SettingChange,
-  SettingPreview,
-} from '../../../src/dialects/admin-api/schemas/settings.ts'
-export type {
-  AuditEventKind,
-  AuditList,
-  AuditRecord,
-  Line,
-  Overview,
-  OverviewHealth,
-  RecordedCommand,
-  ServerError,
-  ServerNode,
-  Verification,
-} from '../../../src/dialects/admin-api/schemas/system.ts'
-export type {
-  AccessReport,
-  BatchReport,
-  FactorPolicy,
-  Grant,
-  GrantLevel,
-  ListedAdministrator as Administrator,
-  ListedUser as User,
-  Lockout,
-  PasswordLink,
-  Role,
-  RoleDetails,
-  RolePage,
-  SignIn,
-  UnprotectedAccount,
-  UserDetails,
-  UserPage,
-} from '../../../src/dialects/admin-api/schemas/users.ts'
+export type * from '../../../src/dialects/admin-api/schemas/account.ts'
+export type * from '../../../src/dialects/admin-api/schemas/databases.ts'
+export type * from '../../../src/dialects/admin-api/schemas/settings.ts'
+export type * from '../../../src/dialects/admin-api/schemas/system.ts'
+export type * from '../../../src/dialects/admin-api/schemas/users.ts'
 
 const API = '/_cardea/api'
 
@@ -85,7 +40,7 @@ export class ApiError extends Error {
   }
 }
 
-export const toMessage = (error: unknown): string => (error instanceof Error ? error.message : texts.errors.unknown)
+export const toMessage = (error: unknown): string => (error instanceof Error ? error.message : shared.errors.unknown)
 
 const hasCode = (error: unknown, code: string): boolean => error instanceof ApiError && error.code === code
 
@@ -155,16 +110,29 @@ export const onSessionEnd = (ask: () => Promise<void>): void => {
   signInAgain = ask
 }
 
+/** Sent with a change that needs the password again. */
+export interface Proof {
+  readonly current_password?: string
+  /** Signs a request, which is named by its method and path, in place of the password. */
+  readonly current_passkey?: (request: string) => Promise<object>
+}
+
+const withSigned = async (body: Proof & object, method: string, path: string): Promise<object> =>
+  body.current_passkey
+    ? { ...body, current_passkey: await body.current_passkey(`${method} ${decodeURIComponent(path)}`) }
+    : body
+
 async function sendOnce(path: string, { method = 'GET', query = {}, body, signal }: Request): Promise<Response> {
   const headers = {
     'X-Cardea-Control': '1',
     ...(pageToken && { 'X-Cardea-Page-Token': pageToken }),
     ...(body && { 'Content-Type': 'application/json' }),
   }
-  const rest = { ...(body && { body: JSON.stringify(body) }), ...(signal && { signal }) }
+  const sentBody = body && JSON.stringify(await withSigned(body, method, path))
+  const rest = { ...(sentBody && { body: sentBody }), ...(signal && { signal }) }
   const sent = fetch(toUrl(path, query), { method, headers, ...rest }).catch((error: unknown) => {
     if (signal?.aborted) throw error
-    throw new ApiError(0, 'unreachable', texts.errors.unreachable)
+    throw new ApiError(0, 'unreachable', shared.errors.unreachable)
   })
   const response = await watchWaiting(sent)
   if (!response.ok) throw await readError(response)
@@ -175,7 +143,7 @@ async function readError(response: Response): Promise<ApiError> {
   const { error, reason } = await response.json().catch(() => ({}))
   const isCodeMissing = response.headers.get('X-Cardea-Second-Factor') === 'required'
   const code = isCodeMissing ? 'code_missing' : (error ?? 'unknown')
-  return new ApiError(response.status, code, reason ?? texts.errors.status(response.status))
+  return new ApiError(response.status, code, reason ?? shared.errors.status(response.status))
 }
 
 async function ask<T>(path: string, request: Request): Promise<T> {

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { api, instanceName } from '../api/client.ts'
 import { useResource } from '../api/use-resource.ts'
 import { navigate, toHref, useRoute } from '../router.ts'
-import { texts } from '../texts.ts'
+import { shared } from '../texts.ts'
 import { ActionButton } from '../ui/action-button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Icon, Logo } from '../ui/icons.tsx'
@@ -17,10 +17,12 @@ import { applyTheme, KEY, NEXT, readTheme, type Theme } from './apply-theme.ts'
 import { useLiveStream } from './live.ts'
 import { Navigation } from './navigation.tsx'
 import { Page } from './page.tsx'
-import { findCode, findPage, loadCode, type PageRow, pagesFor } from './page-table.tsx'
+import type { PageRow } from './page-row.ts'
+import { findCode, findPage, loadCode, pagesFor } from './page-table.ts'
 import { Palette } from './palette.tsx'
 import { mustActFirst, useSession } from './session.ts'
 import { useShortcuts } from './shortcuts.ts'
+import { texts } from './texts.ts'
 
 /** What surrounds every page. */
 export function Frame() {
@@ -40,12 +42,12 @@ export function Frame() {
     k: () => moveBetweenRows(-1),
     ...toJumps(pages),
   })
-  const title = page ? texts.pages[page.name] : texts.frame.notFound
+  const title = page ? page.title : texts.notFound
   useTitle(page && !page.hasIds ? route.path[1] : undefined, title)
   return (
     <div class="frame">
       <button class="skip" type="button" onClick={skipToContent}>
-        {texts.frame.skip}
+        {texts.skip}
       </button>
       <TopBar title={title} isOffline={isOffline} onFind={openPalette} onHelp={() => setHelpOpen(true)} />
       <Navigation pages={pages} current={page?.name} onHelp={() => setHelpOpen(true)} />
@@ -69,11 +71,7 @@ function PageContent({ page }: { readonly page: PageRow }) {
       {code.error === undefined ? (
         <Loading shape="rows" />
       ) : (
-        <Failure
-          what={texts.pages[page.name]}
-          error={new Error(texts.errors.unreachable)}
-          onRetry={() => location.reload()}
-        />
+        <Failure what={page.title} error={new Error(shared.errors.unreachable)} onRetry={() => location.reload()} />
       )}
     </Page>
   )
@@ -100,37 +98,32 @@ function TopBar({ title, isOffline, onFind, onHelp }: TopBarProps) {
       <a class="brand" href="#/">
         <Logo />
         <span>
-          {texts.product}
+          {shared.product}
           {instanceName && <span class="instance">{instanceName}</span>}
         </span>
       </a>
       <div class="topbar">
         <h1 class="where">{title}</h1>
-        <span role="status">{isOffline && <Badge tone="warning">{texts.frame.offline}</Badge>}</span>
-        <button class="find" type="button" onClick={onFind} aria-label={texts.frame.find}>
+        <span role="status">{isOffline && <Badge tone="warning">{texts.offline}</Badge>}</span>
+        <button class="find" type="button" onClick={onFind} aria-label={texts.find}>
           <span>
             <Icon name="search" />
-            <span class="hint">{texts.frame.findShort}</span>
+            <span class="hint">{texts.findShort}</span>
           </span>
           <kbd>/</kbd>
         </button>
         <span class="help">
-          <Button kind="icon" onClick={onHelp} aria-label={texts.frame.help} title={texts.frame.help}>
+          <Button kind="icon" onClick={onHelp} aria-label={texts.help} title={texts.help}>
             <Icon name="help" />
           </Button>
         </span>
-        <Button
-          kind="icon"
-          onClick={nextTheme}
-          aria-label={texts.frame.themes[theme]}
-          title={texts.frame.themes[theme]}
-        >
+        <Button kind="icon" onClick={nextTheme} aria-label={texts.themes[theme]} title={texts.themes[theme]}>
           <Icon name="theme" />
         </Button>
-        <a class="me mono" href={toHref(['account'])} title={texts.pages.account}>
+        <a class="me mono" href={toHref(['account'])} title={texts.account}>
           {name}
         </a>
-        <ActionButton kind="icon" run={signOut} aria-label={texts.frame.signOut} title={texts.frame.signOut}>
+        <ActionButton kind="icon" run={signOut} aria-label={texts.signOut} title={texts.signOut}>
           <Icon name="signOut" />
         </ActionButton>
       </div>
@@ -148,11 +141,11 @@ function NotFound() {
   return (
     <Page>
       <div class="state">
-        <p>{texts.frame.notFoundText}</p>
+        <p>{texts.notFoundText}</p>
         {rights === 'user' ? (
-          <ButtonLink href={toHref(['account'])}>{texts.frame.toAccount}</ButtonLink>
+          <ButtonLink href={toHref(['account'])}>{texts.toAccount}</ButtonLink>
         ) : (
-          <ButtonLink href="#/">{rights === 'administrator' ? texts.frame.toOverview : texts.frame.toUsers}</ButtonLink>
+          <ButtonLink href="#/">{rights === 'administrator' ? texts.toOverview : texts.toUsers}</ButtonLink>
         )}
       </div>
     </Page>
@@ -169,10 +162,10 @@ function useTheme(): readonly [theme: Theme, next: () => void] {
 }
 
 const Help = ({ onClose }: { readonly onClose: () => void }) => (
-  <Dialog title={texts.help.title} kind="large" onClose={onClose}>
-    <Facts facts={texts.help.rows.map(([keys, text]) => [keys, text])} />
+  <Dialog title={texts.shortcuts.title} kind="large" onClose={onClose}>
+    <Facts facts={texts.shortcuts.rows.map(([keys, text]) => [keys, text])} />
     <div class="row end">
-      <Button onClick={onClose}>{texts.actions.close}</Button>
+      <Button onClick={onClose}>{shared.actions.close}</Button>
     </div>
   </Dialog>
 )

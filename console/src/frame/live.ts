@@ -1,6 +1,6 @@
 // One stream of events for all parts of the page.
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { AuditRecord } from '../api/client.ts'
+import type { AuditRecordView } from '../api/client.ts'
 import { useEvents } from '../api/stream.ts'
 
 type Listener = (data: unknown) => void
@@ -42,13 +42,13 @@ export function useLive<T>(event: string, listener: (data: T) => void): void {
 const RELOAD_PAUSE_MS = 300
 
 /** Loads again after what others have changed, and when the stream is connected again. */
-export function useLiveReload(concerns: (record: AuditRecord) => boolean, reload: () => void): void {
+export function useLiveReload(concerns: (record: AuditRecordView) => boolean, reload: () => void): void {
   const timer = useRef(0)
   const reloadSoon = () => {
     clearTimeout(timer.current)
     timer.current = setTimeout(reload, RELOAD_PAUSE_MS)
   }
-  useLive<AuditRecord>('audit', (record) => concerns(record) && reloadSoon())
+  useLive<AuditRecordView>('audit', (record) => concerns(record) && reloadSoon())
   useLive(CONNECTED, reloadSoon)
   useEffect(() => () => clearTimeout(timer.current), [])
 }

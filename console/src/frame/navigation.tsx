@@ -1,22 +1,12 @@
 import { useState } from 'preact/hooks'
 import { toHref } from '../router.ts'
-import { texts } from '../texts.ts'
+import { shared } from '../texts.ts'
 import { Dialog } from '../ui/dialog.tsx'
-import { Icon } from '../ui/icons.tsx'
+import { Drawing, Icon } from '../ui/icons.tsx'
 import { Badge, Button } from '../ui/parts.tsx'
-import { type LiveCounts, useLiveCounts } from './live.ts'
-import type { PageRow } from './page-table.tsx'
-
-interface Notice {
-  readonly count: number
-  readonly text: string
-}
-
-/** The numbers beside pages that need attention. */
-const NOTICES: Readonly<Record<string, (counts: LiveCounts) => Notice>> = {
-  users: ({ lockedAccounts }) => ({ count: lockedAccounts, text: texts.frame.lockedAccounts(lockedAccounts) }),
-  nodes: ({ failingUpstreams }) => ({ count: failingUpstreams, text: texts.frame.failingUpstreams(failingUpstreams) }),
-}
+import { useLiveCounts } from './live.ts'
+import type { Notice, PageRow } from './page-row.ts'
+import { texts } from './texts.ts'
 
 interface NavigationProps {
   readonly pages: readonly PageRow[]
@@ -32,14 +22,14 @@ export function Navigation({ pages, current, onHelp }: NavigationProps) {
   const primary = new Set(pages.filter((page) => page.isPrimary || pages.length <= MAX_PRIMARY + 1))
   const rest = pages.filter((page) => !primary.has(page))
   return (
-    <nav class="nav" aria-label={texts.frame.navigation}>
+    <nav class="nav" aria-label={texts.navigation}>
       {pages.map((page) => (
         <NavigationLink
           key={page.name}
           page={page}
           isCurrent={page.name === current}
           isPrimary={primary.has(page)}
-          notice={NOTICES[page.name]?.(counts)}
+          notice={page.notice?.(counts)}
         />
       ))}
       {rest.length > 0 && (
@@ -50,7 +40,7 @@ export function Navigation({ pages, current, onHelp }: NavigationProps) {
           onClick={() => setMoreOpen(true)}
         >
           <Icon name="more" />
-          {texts.frame.more}
+          {texts.more}
         </button>
       )}
       {isMoreOpen && <MorePages pages={rest} current={current} onHelp={onHelp} onClose={() => setMoreOpen(false)} />}
@@ -67,10 +57,10 @@ interface NavigationLinkProps {
 
 const NavigationLink = ({ page, isCurrent, isPrimary, notice }: NavigationLinkProps) => (
   <a class={isPrimary ? '' : 'only-wide'} href={toHref([page.name])} aria-current={isCurrent ? 'page' : undefined}>
-    <Icon name={page.name} />
-    <span class="full">{texts.pages[page.name]}</span>
+    <Drawing path={page.icon} />
+    <span class="full">{page.title}</span>
     <span class="short" aria-hidden="true">
-      {texts.shortPages[page.name] ?? texts.pages[page.name]}
+      {page.shortTitle ?? page.title}
     </span>
     {notice && notice.count > 0 && (
       <span class="count" title={notice.text}>
@@ -88,13 +78,13 @@ interface MorePagesProps extends NavigationProps {
 }
 
 const MorePages = ({ pages, current, onHelp, onClose }: MorePagesProps) => (
-  <Dialog title={texts.frame.more} kind="sheet" onClose={onClose}>
+  <Dialog title={texts.more} kind="sheet" onClose={onClose}>
     <ul>
       {pages.map((page) => (
         <li key={page.name}>
           <a href={toHref([page.name])} aria-current={page.name === current ? 'page' : undefined} onClick={onClose}>
-            <Icon name={page.name} />
-            {texts.pages[page.name]}
+            <Drawing path={page.icon} />
+            {page.title}
           </a>
         </li>
       ))}
@@ -107,10 +97,10 @@ const MorePages = ({ pages, current, onHelp, onClose }: MorePagesProps) => (
           }}
         >
           <Icon name="help" />
-          {texts.frame.help}
+          {texts.help}
         </button>
       </li>
     </ul>
-    <Button onClick={onClose}>{texts.actions.close}</Button>
+    <Button onClick={onClose}>{shared.actions.close}</Button>
   </Dialog>
 )

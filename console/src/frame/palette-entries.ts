@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'preact/hooks'
-import { api, type OptionList, type UserPage } from '../api/client.ts'
-import { type Query, toHref } from '../router.ts'
-import { texts } from '../texts.ts'
+import { api, type OptionListView, type UserPageView } from '../api/client.ts'
+import { toHref } from '../router.ts'
 import { useDebounced } from '../ui/use-debounced.ts'
-import type { PageRow } from './page-table.tsx'
+import type { PageRow } from './page-row.ts'
+import { texts } from './texts.ts'
 
 export interface Entry {
   readonly kind: string
@@ -55,28 +55,17 @@ const toAction = (verb: Verb, name: string): Entry => ({
 })
 
 const toAuditEntry = (user: string): Entry => ({
-  kind: texts.pages.audit,
+  kind: texts.palette.audit,
   text: texts.palette.auditOf(user),
   href: toHref(['audit'], { user }),
 })
 
-interface Command {
-  readonly page: PageRow['name']
-  readonly text: string
-  readonly query?: Query
-}
-
-const COMMANDS: readonly Command[] = [
-  { page: 'users', text: texts.palette.addUser, query: { do: 'add' } },
-  { page: 'administrators', text: texts.palette.addAdministrator, query: { do: 'add' } },
-  { page: 'account', text: texts.palette.changePassword },
-]
-
 function findFixed(pages: readonly PageRow[], wanted: string): readonly Entry[] {
-  const commands = COMMANDS.filter(({ page }) => pages.some(({ name }) => name === page))
   const all = [
-    ...pages.map(({ name }) => toEntry('page', texts.pages[name], [name])),
-    ...commands.map(({ page, text, query }) => ({ kind: texts.palette.command, text, href: toHref([page], query) })),
+    ...pages.map(({ name, title }) => toEntry('page', title, [name])),
+    ...pages.flatMap(({ name, commands = [] }) =>
+      commands.map(({ text, query }) => ({ kind: texts.palette.command, text, href: toHref([name], query) })),
+    ),
   ]
   return all.filter(({ text }) => hasWords(text.toLowerCase(), wanted))
 }
@@ -95,7 +84,7 @@ function useUserNames(search: string, isAllowed: boolean): readonly string[] {
       return
     }
     const abort = new AbortController()
-    api.get<UserPage>('/users', { search: settled, limit: MAX_NAMES }, abort.signal).then(
+    api.get<UserPageView>('/users', { search: settled, limit: MAX_NAMES }, abort.signal).then(
       ({ users }) => abort.signal.aborted || setNames(users.map(({ name }) => name)),
       () => undefined,
     )
@@ -108,7 +97,7 @@ function useOptionNames(isAllowed: boolean): readonly string[] {
   const [names, setNames] = useState<readonly string[]>([])
   useEffect(() => {
     if (!isAllowed) return
-    api.get<OptionList>('/options').then(
+    api.get<OptionListView>('/options').then(
       ({ options }) => setNames(options.map(({ name }) => name)),
       () => undefined,
     )

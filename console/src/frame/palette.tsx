@@ -1,8 +1,8 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { navigate } from '../router.ts'
-import { texts } from '../texts.ts'
-import type { PageRow } from './page-table.tsx'
+import type { PageRow } from './page-row.ts'
 import { type Entry, useEntries } from './palette-entries.ts'
+import { texts } from './texts.ts'
 
 /** Finds pages, users and options, and runs commands: `disable ada`. */
 export function Palette({ pages, onClose }: Readonly<{ pages: readonly PageRow[]; onClose: () => void }>) {

@@ -1,17 +1,17 @@
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { Rights, Session } from '../api/client.ts'
+import type { RightsView, SessionView } from '../api/client.ts'
 
-export interface SignedIn extends Session {
+export interface SignedIn extends SessionView {
   readonly name: string
-  readonly rights: Rights
+  readonly rights: RightsView
 }
 
 /** Whether the user must change the password or set up a second factor before anything else. */
-export const mustActFirst = ({ mustChangePassword, mustSetUpFactor }: Session): boolean =>
+export const mustActFirst = ({ mustChangePassword, mustSetUpFactor }: SessionView): boolean =>
   Boolean(mustChangePassword || mustSetUpFactor)
 
-export const toSignedIn = (session: Session): SignedIn | undefined =>
+export const toSignedIn = (session: SessionView): SignedIn | undefined =>
   session.name === null
     ? undefined
     : { ...session, name: session.name, rights: session.rights ?? (session.isAdministrator ? 'administrator' : 'user') }

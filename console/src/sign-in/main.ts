@@ -1,5 +1,5 @@
-// The sign-in page: a password, then a one-time code where the account needs one; sign-up where it is on; a button for
-// each identity provider.
+// The sign-in page: a password, then a one-time code or a passkey where the account needs one; a passkey alone; sign-up
+// where it is on; a button for each identity provider.
 import '../styles/tokens.css'
 import '../styles/base.css'
 import '../styles/frame.css'
@@ -7,6 +7,7 @@ import '../styles/controls.css'
 import '../styles/parts.css'
 import '../styles/sign-in.css'
 import { applyTheme } from '../frame/apply-theme.ts'
+import { canUsePasskeys, isCancelled, offerPasskeys, usePasskey } from '../modules/passkeys/use-passkey.ts'
 import { button, element, field, form, show } from './elements.ts'
 import {
   findArrival,
@@ -16,7 +17,7 @@ import {
   showPasswordLink,
   signOutButtons,
 } from './providers.ts'
-import { options, PATH, post, RefusedRequest } from './server.ts'
+import { API, options, PATH, post, RefusedRequest } from './server.ts'
 import { texts } from './texts.ts'
 
 interface SignedIn {
@@ -38,22 +39,48 @@ interface Credentials {
   readonly password: string
 }
 
-const NAME = { autocomplete: 'username', spellcheck: 'false' }
+const NAME = { autocomplete: 'username webauthn', spellcheck: 'false' }
 const PASSWORD = { type: 'password', autocomplete: 'current-password' }
 const NEW_PASSWORD = { type: 'password', autocomplete: 'new-password' }
+const ADDRESS = { type: 'email', autocomplete: 'email', spellcheck: 'false' }
 const CODE = { autocomplete: 'one-time-code', spellcheck: 'false' }
 
 function showSignIn(): void {
   const notice = options.isNextWrong ? [element('p', { class: 'notice', role: 'status' }, texts.wrongNext)] : []
   const fields = [
     ...notice,
-    field(texts.name, 'name', NAME),
+    field(options.addressSignIn ? texts.nameOrAddress : texts.name, 'name', NAME),
     field(texts.password, 'password', PASSWORD),
     button(texts.action, 'primary'),
   ]
   const submit = ({ name = '', password = '' }: Record<string, string>) => signIn({ name, password })
-  const signUp = options.signUp ? [button(texts.signUp, 'quiet', showSignUp)] : []
-  show(texts.title, form(fields, submit), ...signUp, ...providerButtons())
+  const forgotten = options.passwordReset ? [button(texts.forgotten, 'quiet', showForgotten)] : []
+  const showForm = options.mailSignUp ? showMailSignUp : showSignUp
+  const signUp = options.signUp || options.mailSignUp ? [button(texts.signUp, 'quiet', showForm)] : []
+  show(texts.title, form(fields, submit), ...passkeyButton({}), ...forgotten, ...signUp, ...providerButtons())
+  offering.abort()
+  offering = new AbortController()
+  // a passkey of the list that is refused is no reason to leave the form
+  void offerPasskeys(askPasskey, (passkey) => signInWith({ passkey }).then(goOn), offering.signal)
+}
+
+/** Ends the offer of passkeys in the name field: a browser waits for one authenticator at a time. */
+let offering = new AbortController()
+
+const askPasskey = () => post<{ readonly options: object }>('/passkey-options', {})
+
+/** `given`: the password, where the passkey is the second step. */
+function passkeyButton(given: Partial<Credentials>): readonly Node[] {
+  if (!canUsePasskeys()) return []
+  const submit = async () => {
+    offering.abort()
+    try {
+      await goOn(await signInWith({ ...given, passkey: await usePasskey(await askPasskey()) }))
+    } catch (error) {
+      throw isCancelled(error) ? new Error(texts.passkeyCancelled) : explain(error, texts.passkeyRefused)
+    }
+  }
+  return [form([button(texts.passkey, '')], submit)]
 }
 
 async function signIn(given: Credentials): Promise<void> {
@@ -65,10 +92,15 @@ async function signIn(given: Credentials): Promise<void> {
   }
 }
 
-/** The session has proved the password. Administrators have no accounts at providers. */
-async function signInWith(given: Credentials & { readonly code?: string }): Promise<SignedIn> {
+interface Given extends Partial<Credentials> {
+  readonly code?: string
+  readonly passkey?: object
+}
+
+/** Only a session that has proved the password can link. Administrators have no accounts at providers. */
+async function signInWith(given: Given): Promise<SignedIn> {
   const user = await post<SignedIn>('/sign-in', given)
-  return { ...user, canLink: !user.roles?.includes('_admin') }
+  return { ...user, canLink: given.password !== undefined && !user.roles?.includes('_admin') }
 }
 
 function showCode(given: Credentials): void {
@@ -84,7 +116,8 @@ function showCode(given: Credentials): void {
       throw explain(error, texts.codeRefused)
     }
   }
-  show(texts.codeTitle, form(fields, submit), button(texts.anotherName, 'quiet', showSignIn))
+  const other = button(texts.anotherName, 'quiet', showSignIn)
+  show(texts.codeTitle, form(fields, submit), ...passkeyButton(given), other)
 }
 
 function showSignUp(): void {
@@ -99,6 +132,35 @@ function showSignUp(): void {
   }
   show(texts.signUp, form(fields, submit), button(texts.toSignIn, 'quiet', showSignIn))
 }
+
+function showMailSignUp(): void {
+  const fields = [
+    field(texts.name, 'name', NAME),
+    field(texts.address, 'address', ADDRESS),
+    element('p', {}, texts.signUpText),
+    button(texts.signUpAction, 'primary'),
+  ]
+  const submit = async ({ name = '', address = '' }: Record<string, string>) => {
+    await post('/account/sign-up/request', { name, address }, API)
+    show(texts.linkSent, element('p', { role: 'status' }, texts.signUpSentText(address.trim())), toStart())
+  }
+  show(texts.signUp, form(fields, submit), button(texts.toSignIn, 'quiet', showSignIn))
+}
+
+function showForgotten(): void {
+  const fields = [
+    element('p', {}, texts.forgottenText),
+    field(texts.address, 'address', ADDRESS),
+    button(texts.sendLink, 'primary'),
+  ]
+  const submit = async ({ address = '' }: Record<string, string>) => {
+    await post('/account/password-reset', { address }, API)
+    show(texts.linkSent, element('p', { role: 'status' }, texts.linkSentText(address.trim())), toStart())
+  }
+  show(texts.forgottenTitle, form(fields, submit), toStart())
+}
+
+const toStart = (): Node => button(texts.toStart, 'quiet', showSignIn)
 
 async function goOn(user: SignedIn, next = options.next): Promise<void> {
   if (next === undefined || findAction(user) !== undefined) return showSignedIn(user)

@@ -20,6 +20,13 @@ export interface Options {
   /** Whether this door makes a token for the session. */
   readonly hasToken: boolean
   readonly signUp: boolean
+  /** Whether the server sends links to choose a new password. */
+  readonly passwordReset?: boolean
+  /** Whether a verified address signs in. */
+  readonly addressSignIn?: boolean
+  /** Whether it sends links to create an account. */
+  readonly mailSignUp?: boolean
+  /** At which browsers can sign in. A server may be built without them. */
   readonly providers: readonly Provider[]
   /** The URL at which providers send browsers back; empty: not configured. */
   readonly publicUrl: string
@@ -28,10 +35,11 @@ export interface Options {
 }
 
 export const PATH = '/_cardea/sign-in'
+export const API = '/_cardea/api'
 
-export const options: Options = JSON.parse(
-  decodeURIComponent(document.querySelector<HTMLMetaElement>('meta[name=cardea-options]')?.content ?? '%7B%7D'),
-)
+const given = document.querySelector<HTMLMetaElement>('meta[name=cardea-options]')?.content ?? '%7B%7D'
+
+export const options: Options = { providers: [], ...JSON.parse(decodeURIComponent(given)) }
 
 export class RefusedRequest extends Error {
   readonly code: string
@@ -42,11 +50,13 @@ export class RefusedRequest extends Error {
   }
 }
 
-/** Throws a `RefusedRequest` that says why. */
-export async function post<T>(path: string, body: object): Promise<T> {
-  const response = await fetch(`${PATH}${path}`, {
+/** Throws a `RefusedRequest` that says why. `base`: where the path begins. */
+export async function post<T>(path: string, body: object, base = PATH): Promise<T> {
+  const response = await fetch(`${base}${path}`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    // requests of this page need a session only at its own paths
+    credentials: base === PATH ? 'same-origin' : 'omit',
+    headers: { 'content-type': 'application/json', 'x-cardea-control': '1' },
     body: JSON.stringify(body),
   }).catch(() => {
     throw new RefusedRequest('unreachable', texts.unreachable)

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type uPlot from 'uplot'
 import { useResource } from '../api/use-resource.ts'
 import { findTop, toCount, toShort } from '../numbers.ts'
-import { texts } from '../texts.ts'
+import { shared } from '../texts.ts'
 import { toMoment, toTick } from '../times.ts'
 import { Card } from './parts.tsx'
 import { Table } from './table.tsx'
@@ -55,7 +55,7 @@ const Legend = ({ lines, unit, restarts = [] }: ChartProps) => (
     {restarts.length > 0 && (
       <li>
         <i class="restart" />
-        {texts.chart.restart}
+        {shared.chart.restart}
       </li>
     )}
     {unit && <li class="quiet">{unit}</li>}
@@ -85,7 +85,7 @@ function Plot({ Library, ...props }: PlotProps) {
     return () => plot.current?.destroy()
   }, [Library, theme, shape, width])
   useEffect(() => plot.current?.setData(toData(props)), [from, stepSeconds, lines])
-  return <div class="plot" ref={place} role="img" aria-label={`${title}. ${texts.chart.asTable}`} />
+  return <div class="plot" ref={place} role="img" aria-label={`${title}. ${shared.chart.asTable}`} />
 }
 
 const toData = ({ from, stepSeconds, lines }: ChartProps): uPlot.AlignedData => {
@@ -174,19 +174,19 @@ function tooltip(lines: readonly ChartLine[], format: ChartProps['format']): uPl
 }
 
 const toValue = (value: number | null | undefined, format = toCount): string =>
-  value === null || value === undefined ? texts.chart.noValue : format(value)
+  value === null || value === undefined ? shared.chart.noValue : format(value)
 
 function ChartTable({ title, from, stepSeconds, lines, format, restarts = [] }: ChartProps) {
   const rows = (lines[0]?.values ?? []).map((_, index) => index).reverse()
   const columns = [
     {
-      label: texts.chart.time,
+      label: shared.chart.time,
       render: (index: number) => {
         const begin = from + index * stepSeconds
         const isRestart = restarts.some((time) => time >= begin && time < begin + stepSeconds)
         return (
           <span class="exact">
-            {toMoment(begin)} {isRestart && <span class="quiet">{texts.chart.restart}</span>}
+            {toMoment(begin)} {isRestart && <span class="quiet">{shared.chart.restart}</span>}
           </span>
         )
       },

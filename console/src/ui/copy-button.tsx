@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { texts } from '../texts.ts'
+import { shared } from '../texts.ts'
 import { Button } from './parts.tsx'
 
 export function CopyButton({ text }: { readonly text: string }) {
@@ -8,5 +8,5 @@ export function CopyButton({ text }: { readonly text: string }) {
     await navigator.clipboard.writeText(text)
     setCopied(true)
   }
-  return <Button onClick={copy}>{isCopied ? texts.actions.copied : texts.actions.copy}</Button>
+  return <Button onClick={copy}>{isCopied ? shared.actions.copied : shared.actions.copy}</Button>
 }

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
-import { texts } from '../texts.ts'
+import { shared } from '../texts.ts'
 import { Problem, useSubmit } from './field.tsx'
 import { Button } from './parts.tsx'
 
@@ -60,7 +60,7 @@ export function FormDialog({ action, isDanger = false, isReady = true, onSubmit,
         {children}
         <div class="row end">
           <Problem text={problem} />
-          <Button onClick={rest.onClose}>{texts.actions.cancel}</Button>
+          <Button onClick={rest.onClose}>{shared.actions.cancel}</Button>
           <Button type="submit" kind={isDanger ? 'danger' : 'primary'} isBusy={isBusy} disabled={!isReady}>
             {action}
           </Button>
@@ -87,7 +87,7 @@ export const ReportDialog = ({ title, rows, onClose }: ReportDialogProps) => (
       ))}
     </ul>
     <div class="row end">
-      <Button onClick={onClose}>{texts.actions.close}</Button>
+      <Button onClick={onClose}>{shared.actions.close}</Button>
     </div>
   </Dialog>
 )

@@ -1,7 +1,7 @@
 import type { ComponentChildren, InputHTMLAttributes } from 'preact'
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { toMessage } from '../api/client.ts'
-import { texts } from '../texts.ts'
+import { shared } from '../texts.ts'
 import { Button } from './parts.tsx'
 
 /** What is wrong with a whole form. */
@@ -52,7 +52,7 @@ export function Field({ label, hint, problem, children }: FieldFrameProps) {
 }
 
 interface InputProps {
-  readonly type?: 'text' | 'password' | 'search' | 'date'
+  readonly type?: 'text' | 'email' | 'password' | 'search' | 'date'
   readonly name?: string
   readonly placeholder?: string
   readonly autoComplete?: string
@@ -109,7 +109,7 @@ interface ShowButtonProps {
 }
 
 export const ShowButton = ({ isShown, onChange }: ShowButtonProps) => (
-  <Button onClick={() => onChange(!isShown)}>{isShown ? texts.password.hide : texts.password.show}</Button>
+  <Button onClick={() => onChange(!isShown)}>{isShown ? shared.password.hide : shared.password.show}</Button>
 )
 
 export type OptionRows = readonly (readonly [value: string, label: string])[]

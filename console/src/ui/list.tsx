@@ -5,7 +5,7 @@ import { api, askEarly, type Query } from '../api/client.ts'
 import { type Resource, useResource } from '../api/use-resource.ts'
 import { useLiveReload } from '../frame/live.ts'
 import { changeQuery, type Route, readRoute, toHref, useRoute } from '../router.ts'
-import { texts } from '../texts.ts'
+import { shared } from '../texts.ts'
 import { ActionButton } from './action-button.tsx'
 import { Button, ButtonLink } from './parts.tsx'
 import { Empty, Loaded } from './states.tsx'
@@ -124,7 +124,7 @@ const ListEnd = ({ text, list: { shown, max }, narrow }: ListEndProps) => (
   <p class="after-table row between quiet">
     <span>{text}</span>
     {shown < max ? (
-      <Button onClick={() => changeQuery({ count: String(shown + STEP * 2) })}>{texts.actions.more}</Button>
+      <Button onClick={() => changeQuery({ count: String(shown + STEP * 2) })}>{shared.actions.more}</Button>
     ) : (
       <span>{narrow}</span>
     )}
@@ -174,7 +174,7 @@ export function SelectAll<P extends ListPage, T>({ list, rowsOf, keyOf }: Select
   const { total = max } = data
   return (
     <ActionButton kind="quiet" run={select}>
-      {total < max ? texts.table.selectAllOf(total) : texts.table.selectFirst(max)}
+      {total < max ? shared.table.selectAllOf(total) : shared.table.selectFirst(max)}
     </ActionButton>
   )
 }
@@ -193,7 +193,7 @@ export const SelectionBar = ({ text, label, onClear, children }: SelectionBarPro
     <strong>{text}</strong>
     {children}
     <Button kind="quiet" onClick={onClear}>
-      {texts.batch.clear}
+      {shared.table.clear}
     </Button>
   </section>
 )

@@ -1,11 +1,11 @@
-import { texts } from '../texts.ts'
+import { shared } from '../texts.ts'
 import { TextField } from './field.tsx'
 
 /** The name of something new. Browsers do not change what is typed. */
 export const NameField = (props: Readonly<{ hint?: string; value: string; onValue: (value: string) => void }>) => (
   <TextField
     {...props}
-    label={texts.users.name}
+    label={shared.users.name}
     isMono
     autoFocus
     autoComplete="off"

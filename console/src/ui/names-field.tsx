@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { texts } from '../texts.ts'
+import { shared } from '../texts.ts'
 import { Field } from './field.tsx'
 import { Suggestions, type SuggestionsProps } from './suggestions.tsx'
 
@@ -56,7 +56,7 @@ export function NamesField({ label, hint = '', names, onNames, of, children }: N
     add([typed, ...lines])
   }
   return (
-    <Field label={label} hint={`${hint} ${texts.names.hint}`}>
+    <Field label={label} hint={`${hint} ${shared.names.hint}`}>
       {(control) => (
         <div class="input-row">
           <div class="input names">
@@ -92,7 +92,7 @@ interface ChipProps {
 }
 
 /** A name with a button that removes it. */
-export const Chip = ({ name, label = texts.names.remove(name), onRemove }: ChipProps) => (
+export const Chip = ({ name, label = shared.names.remove(name), onRemove }: ChipProps) => (
   <span class="badge mono">
     {name}
     {onRemove && (

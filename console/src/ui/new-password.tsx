@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
-import { type Account, api } from '../api/client.ts'
+import { type AccountView, api } from '../api/client.ts'
 import { useResource } from '../api/use-resource.ts'
-import { texts } from '../texts.ts'
+import { shared } from '../texts.ts'
 import { Field, ShowButton } from './field.tsx'
 import { Button } from './parts.tsx'
 import { useDebounced } from './use-debounced.ts'
@@ -14,6 +14,8 @@ interface NewPasswordProps {
   readonly rules?: readonly string[]
   /** Called with whether the server would refuse the password. */
   readonly onRefused?: (isRefused: boolean) => void
+  /** The name of the account that gets it. Left out: the own one. */
+  readonly owner?: string
 }
 
 /** What a form knows about a new password. `field` goes to `NewPassword`. */
@@ -24,9 +26,9 @@ export function useNewPassword() {
 }
 
 /** A field for a new password. The server checks its rules while the user types. */
-export function NewPassword({ label, value, onValue, rules, onRefused }: NewPasswordProps) {
+export function NewPassword({ label, value, onValue, rules, onRefused, owner }: NewPasswordProps) {
   const [isShown, setShown] = useState(false)
-  const problems = usePasswordProblems(value)
+  const problems = usePasswordProblems(value, owner)
   const shownRules = useRules(rules)
   useEffect(() => onRefused?.(problems.length > 0), [problems])
   const suggest = () => {
@@ -47,7 +49,7 @@ export function NewPassword({ label, value, onValue, rules, onRefused }: NewPass
             onInput={(event) => onValue(event.currentTarget.value)}
           />
           <ShowButton isShown={isShown} onChange={setShown} />
-          <Button onClick={suggest}>{texts.password.suggest}</Button>
+          <Button onClick={suggest}>{shared.password.suggest}</Button>
         </div>
       )}
     </Field>
@@ -56,7 +58,7 @@ export function NewPassword({ label, value, onValue, rules, onRefused }: NewPass
 
 function useRules(rules: readonly string[] | undefined): readonly string[] {
   const { data } = useResource('password rules', async (signal) =>
-    rules === undefined ? api.get<Account>('/account', {}, signal) : undefined,
+    rules === undefined ? api.get<AccountView>('/account', {}, signal) : undefined,
   )
   return rules ?? data?.passwordRules ?? []
 }
@@ -64,15 +66,16 @@ function useRules(rules: readonly string[] | undefined): readonly string[] {
 /** The types of Preact accept no choice of two types. */
 const toType = (isShown: boolean): object => ({ type: isShown ? 'text' : 'password' })
 
-function usePasswordProblems(password: string): readonly string[] {
+function usePasswordProblems(password: string, owner: string | undefined): readonly string[] {
   const settled = useDebounced(password, 200)
+  const name = useDebounced(owner, 200)
   const [problems, setProblems] = useState<readonly string[]>([])
   useEffect(() => {
     const abort = new AbortController()
     const check = async () => {
       const report = await api.post<{ problems: readonly string[] }>(
         '/account/check-password',
-        { password: settled },
+        { password: settled, name: name || undefined },
         abort.signal,
       )
       setProblems(report.problems)
@@ -81,7 +84,7 @@ function usePasswordProblems(password: string): readonly string[] {
     // the server checks the rules again with the change itself
     else check().catch(() => undefined)
     return () => abort.abort()
-  }, [settled])
+  }, [settled, name])
   return problems
 }
 

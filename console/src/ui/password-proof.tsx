@@ -1,33 +1,47 @@
-// Asks for the password again: some changes need it if the session is older than `admin.reauthenticate-after`.
+// Asks for the password or a passkey again: some changes need it if the session is older than `admin.reauthenticate-after`.
 import { useEffect, useState } from 'preact/hooks'
-import { ApiError } from '../api/client.ts'
-import { texts } from '../texts.ts'
+import { ApiError, api, type Proof } from '../api/client.ts'
+import { canUsePasskeys, isCancelled, usePasskey } from '../modules/passkeys/use-passkey.ts'
+import { shared } from '../texts.ts'
 import { FormDialog } from './dialog.tsx'
-import { TextField } from './field.tsx'
+import { Problem, TextField, useSubmit } from './field.tsx'
+import { Button } from './parts.tsx'
+
+export type { Proof } from '../api/client.ts'
 
 interface Question {
-  answer(password: string): Promise<void>
+  readonly hasPasskeys: boolean
+  answer(proof: Proof): Promise<void>
   cancel(): void
 }
 
 let show = (_question: Question | undefined) => {}
 
-/** Sent with a change that needs the password again. */
-export interface Proof {
-  readonly current_password?: string
-}
-
-/** Runs a change. If the server wants the password, asks for it and runs the change again with it. */
+/** Runs a change. If the server wants the password, asks for it or a passkey, and runs the change again with it. */
 export async function withPassword<T>(run: (proof: Proof) => Promise<T>): Promise<T> {
   try {
     return await run({})
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 'password_required') throw error
+    const hasPasskeys = canUsePasskeys() && (await countPasskeys()) > 0
     return new Promise<T>((resolve, reject) => {
-      const answer = async (password: string) => resolve(await run({ current_password: password }))
-      show({ answer, cancel: () => reject(error) })
+      const answer = async (proof: Proof) => resolve(await run(proof))
+      show({ hasPasskeys, answer, cancel: () => reject(error) })
     })
   }
+}
+
+const countPasskeys = async (): Promise<number> =>
+  (await api.get<{ readonly passkeys: readonly object[] }>('/account/passkeys')).passkeys.length
+
+/** Asks for a passkey at once. */
+export const PASSKEY_PROOF: Proof = {
+  current_passkey: async (request) => {
+    const asked = await api.post<{ readonly options: object }>('/account/passkeys/proof-options', { request })
+    return usePasskey(asked).catch((error: unknown) => {
+      throw isCancelled(error) ? new Error(shared.proof.cancelled) : error
+    })
+  },
 }
 
 export function PasswordProof() {
@@ -36,28 +50,38 @@ export function PasswordProof() {
   useEffect(() => {
     show = setQuestion
   }, [])
-  if (!question) return null
   const close = () => {
     setQuestion(undefined)
     setPassword('')
   }
+  const answer = async (proof: Proof) => {
+    await question?.answer(proof)
+    close()
+  }
+  const byPasskey = useSubmit(() => answer(PASSKEY_PROOF))
+  if (!question) return null
   return (
     <FormDialog
-      title={texts.proof.title}
-      action={texts.proof.action}
+      title={question.hasPasskeys ? shared.proof.titleOrPasskey : shared.proof.title}
+      action={shared.proof.action}
       isReady={password !== ''}
       onClose={() => {
         question.cancel()
         close()
       }}
-      onSubmit={async () => {
-        await question.answer(password)
-        close()
-      }}
+      onSubmit={() => answer({ current_password: password })}
     >
-      <p>{texts.proof.text}</p>
+      <p>{question.hasPasskeys ? shared.proof.textOrPasskey : shared.proof.text}</p>
+      {question.hasPasskeys && (
+        <div class="stack">
+          <Button onClick={byPasskey.submit} isBusy={byPasskey.isBusy}>
+            {shared.proof.passkey}
+          </Button>
+          <Problem text={byPasskey.problem} />
+        </div>
+      )}
       <TextField
-        label={texts.proof.password}
+        label={shared.proof.password}
         type="password"
         autoComplete="current-password"
         value={password}

@@ -1,7 +1,7 @@
 // New recovery codes stay on the screen until the user confirms that they are kept, whatever page is opened meanwhile.
 import { useEffect, useState } from 'preact/hooks'
 import { useSession } from '../frame/session.ts'
-import { texts } from '../texts.ts'
+import { shared } from '../texts.ts'
 import { Button } from './parts.tsx'
 import { saveFile } from './save-file.ts'
 import { ShownOnce } from './shown-once.tsx'
@@ -28,22 +28,22 @@ export function RecoveryCodes() {
   }, [codes])
   if (!codes) return null
   const text = codes.join('\n')
-  const heading = texts.totp.codesOf(name, location.host)
+  const heading = shared.recoveryCodes.codesOf(name, location.host)
   const save = () => saveFile('cardea-recovery-codes.txt', `${heading}\n\n${text}\n`, 'text/plain')
   return (
     <ShownOnce
-      title={texts.totp.codes}
+      title={shared.recoveryCodes.codes}
       value={text}
-      action={texts.totp.kept}
+      action={shared.recoveryCodes.kept}
       onClose={() => setCodes(undefined)}
       actions={
         <>
-          <Button onClick={save}>{texts.actions.download}</Button>
-          <Button onClick={() => print()}>{texts.actions.print}</Button>
+          <Button onClick={save}>{shared.actions.download}</Button>
+          <Button onClick={() => print()}>{shared.actions.print}</Button>
         </>
       }
     >
-      <p>{texts.totp.codesText}</p>
+      <p>{shared.recoveryCodes.codesText}</p>
       <p class="only-print">{heading}</p>
     </ShownOnce>
   )

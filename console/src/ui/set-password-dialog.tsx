@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { closeDialog } from '../router.ts'
-import { texts } from '../texts.ts'
+import { shared } from '../texts.ts'
 import { FormDialog } from './dialog.tsx'
 import { NewPassword, useNewPassword } from './new-password.tsx'
 import { type Proof, withPassword } from './password-proof.tsx'
@@ -24,13 +24,13 @@ export function SetPasswordDialog({ name, effect, save, onDone, children }: SetP
   }
   return (
     <FormDialog
-      title={texts.users.setPasswordOf(name)}
-      action={texts.users.setPassword}
+      title={shared.users.setPasswordOf(name)}
+      action={shared.users.setPassword}
       isReady={password.value !== '' && !password.isRefused}
       onClose={closeDialog}
       onSubmit={submit}
     >
-      <NewPassword label={texts.users.newPassword} {...password.field} />
+      <NewPassword label={shared.users.newPassword} {...password.field} owner={name} />
       {children}
       <p class="quiet">{effect}</p>
     </FormDialog>

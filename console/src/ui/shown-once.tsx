@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { texts } from '../texts.ts'
+import { shared } from '../texts.ts'
 import { CopyButton } from './copy-button.tsx'
 import { Dialog } from './dialog.tsx'
 import { Button } from './parts.tsx'
@@ -23,7 +23,7 @@ export const ShownOnce = ({ title, value, action, onClose, actions, children }: 
     <div class="once">
       <output aria-label={title}>{value}</output>
       <div class="row between">
-        <span class="quiet small">{texts.states.shownOnce}</span>
+        <span class="quiet small">{shared.states.shownOnce}</span>
         <div class="row">
           {actions}
           <CopyButton text={value} />

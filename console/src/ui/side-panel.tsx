@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { navigate } from '../router.ts'
-import { texts } from '../texts.ts'
+import { shared } from '../texts.ts'
 import { Icon } from './icons.tsx'
 import { focusCurrentRow } from './table.tsx'
 
@@ -34,7 +34,7 @@ export function SidePanel({ title, badges, back, children }: SidePanelProps) {
           {title}
         </h2>
         {badges}
-        <a class="button icon" href={back} onClick={focusCurrentRow} aria-label={texts.actions.close}>
+        <a class="button icon" href={back} onClick={focusCurrentRow} aria-label={shared.actions.close}>
           <Icon name="close" />
         </a>
       </header>

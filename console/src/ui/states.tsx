@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { isStoreDown, isUnreachable, toMessage } from '../api/client.ts'
 import type { Resource } from '../api/use-resource.ts'
 import { onWaiting } from '../api/waiting.ts'
-import { texts } from '../texts.ts'
+import { shared } from '../texts.ts'
 import { CopyButton } from './copy-button.tsx'
 import { Button } from './parts.tsx'
 
@@ -37,7 +37,7 @@ export const Command = ({ text, guide }: CommandProps) => (
       <CopyButton text={text} />
     </div>
     <p class="small">
-      {texts.states.guide} <Guide path={guide} />
+      {shared.states.guide} <Guide path={guide} />
     </p>
   </>
 )
@@ -57,7 +57,7 @@ const SHAPES = { lines: 6, rows: 12, cards: 3, overview: 7 }
 type Shape = keyof typeof SHAPES
 
 export const Loading = ({ shape = 'lines' }: { readonly shape?: Shape }) => (
-  <div class={`skeleton ${shape}`} role="status" aria-label={texts.states.loading}>
+  <div class={`skeleton ${shape}`} role="status" aria-label={shared.states.loading}>
     {Array.from({ length: SHAPES[shape] }, (_, at) => (
       <i key={at} />
     ))}
@@ -75,7 +75,7 @@ export function StillWaiting() {
     <div role="status">
       {isWaiting && (
         <p class="waiting" popover="manual" ref={notice}>
-          {texts.states.waiting}
+          {shared.states.waiting}
         </p>
       )}
     </div>
@@ -86,7 +86,7 @@ export function StillWaiting() {
 export const Progress = ({ label, done, total }: Readonly<{ label: string; done: number; total: number }>) => (
   <>
     <progress class="progress" max={total} value={done} aria-label={label} />
-    <p role="status">{texts.transfer.progress(done, total)}</p>
+    <p role="status">{shared.states.progress(done, total)}</p>
   </>
 )
 
@@ -99,24 +99,24 @@ interface FailureProps {
 /** Says what failed and offers to try again. */
 export const Failure = ({ what, error, onRetry }: FailureProps) => (
   <div class="state" role="alert">
-    <h2>{texts.states.failed(what)}</h2>
+    <h2>{shared.states.failed(what)}</h2>
     <p>{toMessage(error)}</p>
     <Scope error={error} />
-    <Button onClick={onRetry}>{texts.actions.retry}</Button>
+    <Button onClick={onRetry}>{shared.actions.retry}</Button>
   </div>
 )
 
 /** How far the failure reaches. Hidden in a panel where the list beside it says so already. */
 function Scope({ error }: { readonly error: unknown }) {
   if (isUnreachable(error)) return null
-  return <p class="scope">{isStoreDown(error) ? texts.states.storeDown : texts.states.onlyThis}</p>
+  return <p class="scope">{isStoreDown(error) ? shared.states.storeDown : shared.states.onlyThis}</p>
 }
 
 interface LoadedProps<T> {
   readonly resource: Resource<T>
   /** In a sentence: "The users could not be loaded". */
   readonly what: string
-  /** Of the page while it is loading. */
+  /** The shape of the page while it is loading. */
   readonly shape?: Shape
   readonly children: (data: T) => ComponentChildren
 }

@@ -1,4 +1,4 @@
-import { api, type UserPage } from '../api/client.ts'
+import { api, type UserPageView } from '../api/client.ts'
 import { useResource } from '../api/use-resource.ts'
 import { useDebounced } from './use-debounced.ts'
 
@@ -17,7 +17,7 @@ const MAX_USERS = 200
 export function Suggestions({ id, of, typed, without = [] }: SuggestionsProps) {
   // the search finds the beginning of a role
   const search = useDebounced(of === 'roles' ? typed : '')
-  const load = (signal: AbortSignal) => api.get<UserPage>('/users', { search, limit: MAX_USERS }, signal)
+  const load = (signal: AbortSignal) => api.get<UserPageView>('/users', { search, limit: MAX_USERS }, signal)
   const { data } = useResource(`${of} ${search}`, load, { keepsLast: true })
   const found = data?.users.flatMap(({ roles, grants }) => (of === 'roles' ? roles : Object.keys(grants))) ?? []
   return (

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { changeQuery } from '../router.ts'
-import { texts } from '../texts.ts'
+import { shared } from '../texts.ts'
 
 export interface Column<T> {
   readonly label: string
@@ -88,7 +88,7 @@ function HeadCell<T>({
   return (
     <th scope="col" class={`${kind ?? ''} ${isMinor ? 'minor' : ''}`} aria-sort={order}>
       {sortBy ? (
-        <button class="sort" type="button" title={texts.table.sort} onClick={() => changeQuery({ sort: next })}>
+        <button class="sort" type="button" title={shared.table.sort} onClick={() => changeQuery({ sort: next })}>
           {label}
           <span aria-hidden="true">{order ? (order === 'ascending' ? '↑' : '↓') : '↕'}</span>
         </button>
@@ -124,10 +124,10 @@ function TickAll({ selection, keys }: { readonly selection: Selection; readonly 
   const isAll = keys.length > 0 && keys.every((key) => selection.keys.has(key))
   return (
     <th class="tick" scope="col">
-      <label class="check" data-label={texts.table.selectAll}>
+      <label class="check" data-label={shared.table.selectAll}>
         <input
           type="checkbox"
-          aria-label={texts.table.selectAll}
+          aria-label={shared.table.selectAll}
           checked={isAll}
           onChange={() => selection.onChange(new Set(isAll ? [] : keys))}
         />
@@ -150,7 +150,7 @@ function TickOne({ selection: { keys, onChange }, row, name }: TickOneProps) {
   }
   return (
     <td class="tick">
-      <input type="checkbox" aria-label={texts.table.select(name)} checked={keys.has(row)} onChange={toggle} />
+      <input type="checkbox" aria-label={shared.table.select(name)} checked={keys.has(row)} onChange={toggle} />
     </td>
   )
 }

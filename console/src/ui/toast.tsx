@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { toMessage } from '../api/client.ts'
 import { useRoute } from '../router.ts'
-import { texts } from '../texts.ts'
+import { shared } from '../texts.ts'
 import { Icon } from './icons.tsx'
 import { Button } from './parts.tsx'
 
@@ -71,7 +71,7 @@ export function Toasts() {
         <div key={id} class={`toast ${isProblem ? 'danger' : ''}`}>
           <span>{text}</span>
           {undo && <UndoButton onUndo={() => [dismiss(id), undo().catch(notifyProblem)]} />}
-          <Button kind="icon" aria-label={texts.actions.close} onClick={() => dismiss(id)}>
+          <Button kind="icon" aria-label={shared.actions.close} onClick={() => dismiss(id)}>
             <Icon name="close" />
           </Button>
         </div>
@@ -81,5 +81,5 @@ export function Toasts() {
 }
 
 const UndoButton = ({ onUndo }: { readonly onUndo: () => unknown }) => (
-  <Button onClick={onUndo}>{texts.actions.undo}</Button>
+  <Button onClick={onUndo}>{shared.actions.undo}</Button>
 )

@@ -1,10 +1,10 @@
 import { useLayoutEffect } from 'preact/hooks'
 import { instanceName } from '../api/client.ts'
-import { texts } from '../texts.ts'
+import { shared } from '../texts.ts'
 
 /** The title of the window: what is open, the page, the installation. */
 export function useTitle(...parts: readonly (string | undefined)[]): void {
-  const title = [...parts, instanceName || texts.product].filter(Boolean).join(' · ')
+  const title = [...parts, instanceName || shared.product].filter(Boolean).join(' · ')
   useLayoutEffect(() => {
     document.title = title
   }, [title])

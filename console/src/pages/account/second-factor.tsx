@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks'
-import { type Account, api } from '../../api/client.ts'
+import { type AccountView, api } from '../../api/client.ts'
 import { closeDialog, openDialog, useRoute } from '../../router.ts'
-import { texts } from '../../texts.ts'
 import { ActionButton } from '../../ui/action-button.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
@@ -10,6 +9,7 @@ import { Badge, Button } from '../../ui/parts.tsx'
 import { withPassword } from '../../ui/password-proof.tsx'
 import { QrCode } from '../../ui/qr-code.tsx'
 import { showRecoveryCodes } from '../../ui/recovery-codes.tsx'
+import { texts } from './texts.ts'
 
 interface Enrolment {
   readonly secret: string
@@ -20,10 +20,10 @@ interface Codes {
   readonly recoveryCodes: readonly string[]
 }
 
-export function SecondFactor({ state, onChange }: Readonly<{ state: Account['totp']; onChange: () => void }>) {
+export function SecondFactor({ state, onChange }: Readonly<{ state: AccountView['totp']; onChange: () => void }>) {
   const { query } = useRoute()
   const [enrolment, setEnrolment] = useState<Enrolment>()
-  const begin = () => api.post<Enrolment>('/account/totp').then(setEnrolment)
+  const begin = () => withPassword((proof) => api.post<Enrolment>('/account/totp', proof)).then(setEnrolment)
   const finish = (recoveryCodes: readonly string[]) => {
     setEnrolment(undefined)
     showRecoveryCodes(recoveryCodes)

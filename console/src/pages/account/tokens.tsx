@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
-import { type AccessToken, api, toPath } from '../../api/client.ts'
+import { type AccessTokenView, api, toPath } from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { closeDialog, openDialog, useRoute } from '../../router.ts'
-import { texts } from '../../texts.ts'
+import { shared } from '../../texts.ts'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
-import { TextField } from '../../ui/field.tsx'
+import { CheckField, TextField } from '../../ui/field.tsx'
 import { NameField } from '../../ui/name-field.tsx'
 import { NamesField } from '../../ui/names-field.tsx'
 import { Badge, Button, Card, Chips, Time } from '../../ui/parts.tsx'
@@ -13,11 +13,12 @@ import { withPassword } from '../../ui/password-proof.tsx'
 import { ShownOnce } from '../../ui/shown-once.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
+import { texts } from './texts.ts'
 
 export function TokenCard() {
   const { query } = useRoute()
   const list = useResource('tokens', (signal) =>
-    api.get<{ readonly tokens: readonly AccessToken[] }>('/account/tokens', {}, signal),
+    api.get<{ readonly tokens: readonly AccessTokenView[] }>('/account/tokens', {}, signal),
   )
   const { do: action, token } = query
   return (
@@ -40,18 +41,26 @@ export function TokenCard() {
   )
 }
 
-const COLUMNS: readonly Column<AccessToken>[] = [
-  { label: texts.users.name, render: ({ name }) => <span class="mono">{name}</span> },
+const COLUMNS: readonly Column<AccessTokenView>[] = [
+  { label: shared.users.name, render: ({ name }) => <span class="mono">{name}</span> },
   {
-    label: texts.users.status,
+    label: shared.users.status,
     render: ({ isActive }) =>
-      isActive ? <Badge>{texts.users.active}</Badge> : <Badge tone="danger">{texts.tokens.ended}</Badge>,
+      isActive ? <Badge>{shared.users.active}</Badge> : <Badge tone="danger">{texts.tokens.ended}</Badge>,
   },
-  { label: texts.users.expires, render: ({ expiresAt }) => <Time at={expiresAt} /> },
+  { label: shared.users.expires, render: ({ expiresAt }) => <Time at={expiresAt} /> },
   { label: texts.tokens.used, render: ({ usedAt }) => (usedAt ? <Time at={usedAt} /> : texts.tokens.unused) },
-  { label: texts.users.databases, render: ({ databases }) => databases && <Chips items={databases} /> },
   {
-    label: texts.actions.remove,
+    label: shared.users.databases,
+    render: ({ databases, access }) =>
+      databases && (
+        <>
+          <Chips items={databases} /> {access && <Badge>{texts.tokens.readOnly}</Badge>}
+        </>
+      ),
+  },
+  {
+    label: shared.actions.remove,
     kind: 'actions',
     render: ({ name }) => (
       <Button
@@ -59,7 +68,7 @@ const COLUMNS: readonly Column<AccessToken>[] = [
         aria-label={texts.tokens.removeOne(name)}
         onClick={() => openDialog('remove-token', { token: name })}
       >
-        {texts.actions.remove}
+        {shared.actions.remove}
       </Button>
     ),
   },
@@ -72,9 +81,12 @@ function AddToken({ onAdded }: { readonly onAdded: () => void }) {
   const [name, setName] = useState('')
   const [day, setDay] = useState(() => toDay(Date.now() + 90 * DAY_MS))
   const [databases, setDatabases] = useState<readonly string[]>([])
+  const [isReadOnly, setReadOnly] = useState(false)
   const [text, setText] = useState('')
+  const isLimited = databases.length > 0
   const add = async () => {
-    const body = { name, expires: day, ...(databases.length > 0 && { databases }) }
+    const scope = isLimited && { databases, ...(isReadOnly && { access: 'ro' }) }
+    const body = { name, expires: day, ...scope }
     const created = await withPassword((proof) =>
       api.post<{ readonly token: string }>('/account/tokens', { ...body, ...proof }),
     )
@@ -83,7 +95,7 @@ function AddToken({ onAdded }: { readonly onAdded: () => void }) {
   }
   if (text !== '')
     return (
-      <ShownOnce title={texts.tokens.created(name)} value={text} action={texts.actions.done} onClose={closeDialog} />
+      <ShownOnce title={texts.tokens.created(name)} value={text} action={shared.actions.done} onClose={closeDialog} />
     )
   return (
     <FormDialog
@@ -96,11 +108,12 @@ function AddToken({ onAdded }: { readonly onAdded: () => void }) {
       <NameField hint={texts.tokens.nameHint} value={name} onValue={setName} />
       <TextField label={texts.tokens.expires} type="date" value={day} onValue={setDay} />
       <NamesField
-        label={texts.users.databases}
+        label={shared.users.databases}
         hint={texts.tokens.scopeHint}
         names={databases}
         onNames={setDatabases}
       />
+      {isLimited && <CheckField label={texts.tokens.readOnlyHint} isChecked={isReadOnly} onChange={setReadOnly} />}
     </FormDialog>
   )
 }

@@ -1,18 +1,21 @@
-import { type Administrator, api, toPath } from '../../api/client.ts'
+import { api, type ListedAdministratorView, toPath } from '../../api/client.ts'
 import { useSession } from '../../frame/session.ts'
+import { PasskeySection } from '../../modules/passkeys/passkey-section.tsx'
 import { navigate, openDialog, toHref, useRoute } from '../../router.ts'
-import { texts } from '../../texts.ts'
+import { shared } from '../../texts.ts'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { LastSignIn } from '../../ui/last-sign-in.tsx'
 import { Button, Facts, Section } from '../../ui/parts.tsx'
 import { showScheme } from '../../ui/password-scheme.ts'
+import { describeFactors } from '../../ui/second-factor.ts'
 import { SessionTable, useSessions } from '../../ui/session-table.tsx'
 import { SetPasswordDialog } from '../../ui/set-password-dialog.tsx'
 import { SidePanel } from '../../ui/side-panel.tsx'
 import { notify, notifyAfterReload } from '../../ui/toast.tsx'
+import { texts } from './texts.ts'
 
 interface AdministratorPanelProps {
-  readonly administrator: Administrator
+  readonly administrator: ListedAdministratorView
   /** The last administrator cannot be removed. */
   readonly isLast: boolean
   readonly onChange: () => void
@@ -20,21 +23,22 @@ interface AdministratorPanelProps {
 
 export function AdministratorPanel({ administrator, isLast, onChange }: AdministratorPanelProps) {
   const { query } = useRoute()
-  const { name, password, totp, sessions, lastSignIn } = administrator
+  const { name, password, sessions, lastSignIn } = administrator
   const base = toPath('users', name, 'sessions')
   const list = useSessions(base, sessions)
   return (
     <SidePanel title={name} back={toHref(['administrators'])}>
       <Facts
         facts={[
-          [texts.users.lastSignIn, <LastSignIn key="sign-in" signIn={lastSignIn} hasPeer />],
-          [texts.users.secondFactor, totp ? texts.users.totpOn : texts.users.totpOff],
-          [texts.users.password, password === null ? texts.users.noPassword : showScheme(password)],
+          [shared.users.lastSignIn, <LastSignIn key="sign-in" signIn={lastSignIn} hasPeer />],
+          [shared.users.secondFactor, describeFactors(administrator) || shared.users.totpOff],
+          [shared.users.password, password === null ? shared.users.noPassword : showScheme(password)],
         ]}
       />
       <Actions administrator={administrator} isLast={isLast} />
-      {isLast && <p class="quiet">{texts.administrators.last}</p>}
-      <Section title={texts.sessions.title}>
+      {isLast && <p class="quiet">{texts.last}</p>}
+      <PasskeySection user={administrator} canEdit onChange={onChange} />
+      <Section title={shared.sessions.title}>
         <SessionTable list={list} base={base} canEnd onChange={onChange} />
       </Section>
       <AdministratorDialog action={query['do']} administrator={administrator} onChange={onChange} />
@@ -46,18 +50,18 @@ function Actions({ administrator: { name, totp, sessions }, isLast }: Omit<Admin
   const kept = useSession().name === name ? 1 : 0
   return (
     <div class="row">
-      <Button onClick={() => openDialog('password')}>{texts.users.setPassword}</Button>
-      {sessions > kept && <Button onClick={() => openDialog('sign-out')}>{texts.userActions.signOut.short}</Button>}
-      {totp && <Button onClick={() => openDialog('reset-totp')}>{texts.userActions.resetTotp.short}</Button>}
+      <Button onClick={() => openDialog('password')}>{shared.users.setPassword}</Button>
+      {sessions > kept && <Button onClick={() => openDialog('sign-out')}>{shared.userActions.signOut.short}</Button>}
+      {totp && <Button onClick={() => openDialog('reset-totp')}>{shared.userActions.resetTotp.short}</Button>}
       <Button kind="danger" disabled={isLast} onClick={() => openDialog('remove')}>
-        {texts.actions.remove}
+        {shared.actions.remove}
       </Button>
     </div>
   )
 }
 
 interface AdministratorDialogProps {
-  readonly administrator: Administrator
+  readonly administrator: ListedAdministratorView
   readonly onChange: () => void
 }
 
@@ -86,26 +90,26 @@ type Confirmed = Omit<Parameters<typeof ConfirmDialog<Ended>>[0], 'isDanger' | '
 
 /** What only needs a confirmation. */
 const toConfirmed = (
-  { name, sessions }: Administrator,
+  { name, sessions }: ListedAdministratorView,
   isOwn: boolean,
 ): Readonly<Partial<Record<string, Confirmed>>> => ({
   'sign-out': {
-    label: isOwn ? texts.sessions.endOthers : texts.userActions.signOut.label(name),
-    effect: isOwn ? texts.sessions.endOthersText(sessions - 1) : texts.sessions.endAllText(sessions),
-    run: () => api.delete(toPath('users', name, 'sessions')),
-    done: ({ endedSessions = 0 }) => texts.sessions.endedCount(endedSessions),
+    label: isOwn ? shared.sessions.endOthers : shared.userActions.signOut.label(name),
+    effect: isOwn ? shared.sessions.endOthersText(sessions - 1) : shared.sessions.endAllText(sessions),
+    run: (proof) => api.delete(toPath('users', name, 'sessions'), proof),
+    done: ({ endedSessions = 0 }) => shared.sessions.endedCount(endedSessions),
   },
   'reset-totp': {
-    label: texts.userActions.resetTotp.label(name),
-    effect: texts.userActions.resetTotp.effect({ name, sessions }),
+    label: shared.userActions.resetTotp.label(name),
+    effect: shared.userActions.resetTotp.effect({ name, sessions }),
     run: (proof) => api.delete(toPath('administrators', name, 'totp'), proof),
-    done: () => texts.userActions.resetTotp.done(name),
+    done: () => shared.userActions.resetTotp.done(name),
   },
   remove: {
-    label: texts.administrators.remove(name),
-    effect: isOwn ? texts.administrators.removeOwnText : texts.administrators.removeText(name),
+    label: texts.remove(name),
+    effect: isOwn ? texts.removeOwnText : texts.removeText(name),
     run: (proof) => api.delete(toPath('administrators', name), proof),
-    done: () => texts.administrators.removed(name),
+    done: () => texts.removed(name),
   },
 })
 
@@ -114,17 +118,17 @@ function SetPassword({ administrator: { name, sessions }, onChange }: Administra
   const isOwn = useSession().name === name
   const finish = () => {
     if (!isOwn) {
-      notify(texts.users.passwordSet(name))
+      notify(shared.users.passwordSet(name))
       onChange()
       return
     }
-    notifyAfterReload(texts.users.passwordSet(name))
+    notifyAfterReload(shared.users.passwordSet(name))
     location.reload()
   }
   return (
     <SetPasswordDialog
       name={name}
-      effect={texts.users.sessionsEnd(sessions)}
+      effect={shared.users.sessionsEnd(sessions)}
       save={(password, proof) => api.put(toPath('administrators', name, 'password'), { password, ...proof })}
       onDone={finish}
     />

@@ -1,46 +1,49 @@
 import { useState } from 'preact/hooks'
-import { type Administrator, api } from '../../api/client.ts'
+import { api, type ListedAdministratorView } from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { useLiveReload } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
 import { useSession } from '../../frame/session.ts'
 import { toCount } from '../../numbers.ts'
 import { closeDialog, navigate, toHref, useRoute } from '../../router.ts'
-import { texts } from '../../texts.ts'
+import { shared } from '../../texts.ts'
 import { FormDialog } from '../../ui/dialog.tsx'
 import { LastSignIn } from '../../ui/last-sign-in.tsx'
 import { NameLink } from '../../ui/list.tsx'
 import { NameField } from '../../ui/name-field.tsx'
 import { NewPassword, useNewPassword } from '../../ui/new-password.tsx'
 import { Badge, ButtonLink, Heading } from '../../ui/parts.tsx'
+import { describeFactors } from '../../ui/second-factor.ts'
 import { Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { AdministratorPanel } from './administrator-panel.tsx'
+import { page } from './index.ts'
+import { texts } from './texts.ts'
 
 export function AdministratorsPage() {
   const { path, query } = useRoute()
   const own = useSession().name
   const [, name] = path
   const list = useResource('administrators', (signal) =>
-    api.get<{ readonly administrators: readonly Administrator[] }>('/administrators', {}, signal),
+    api.get<{ readonly administrators: readonly ListedAdministratorView[] }>('/administrators', {}, signal),
   )
-  useLiveReload(({ event }) => event.startsWith('administrator.'), list.reload)
+  useLiveReload(({ event }) => /^(?:administrator|passkey)\./.test(event), list.reload)
   const isLast = list.data?.administrators.length === 1
   const found = list.data?.administrators.find((each) => each.name === name)
   const panel = found && <AdministratorPanel key={name} administrator={found} isLast={isLast} onChange={list.reload} />
   return (
     <Page panel={panel}>
-      <Heading text={texts.administrators.intro}>
+      <Heading text={texts.intro}>
         <ButtonLink kind="primary" href={toHref(['administrators'], { do: 'add' })}>
-          {texts.administrators.add}
+          {texts.add}
         </ButtonLink>
       </Heading>
       <div class="wide">
-        <Loaded resource={list} what={texts.administrators.what} shape="rows">
+        <Loaded resource={list} what={texts.what} shape="rows">
           {({ administrators }) => (
             <Table
-              caption={texts.pages.administrators}
+              caption={page.title}
               columns={toColumns(own)}
               rows={administrators.toSorted((one, other) => one.name.localeCompare(other.name))}
               keyOf={(each) => each.name}
@@ -54,22 +57,22 @@ export function AdministratorsPage() {
   )
 }
 
-const toColumns = (own: string): readonly Column<Administrator>[] => [
+const toColumns = (own: string): readonly Column<ListedAdministratorView>[] => [
   {
-    label: texts.users.name,
+    label: shared.users.name,
     render: ({ name }) => (
       <>
         <NameLink path={['administrators', name]}>{name}</NameLink>{' '}
-        {name === own && <Badge tone="accent">{texts.administrators.isYou}</Badge>}
+        {name === own && <Badge tone="accent">{texts.isYou}</Badge>}
       </>
     ),
   },
-  { label: texts.users.lastSignIn, render: ({ lastSignIn }) => <LastSignIn signIn={lastSignIn} /> },
+  { label: shared.users.lastSignIn, render: ({ lastSignIn }) => <LastSignIn signIn={lastSignIn} /> },
   {
-    label: texts.users.secondFactor,
-    render: ({ totp }) => (totp ? texts.users.totpOn : <Badge tone="warning">{texts.users.totpOff}</Badge>),
+    label: shared.users.secondFactor,
+    render: (each) => describeFactors(each) || <Badge tone="warning">{shared.users.totpOff}</Badge>,
   },
-  { label: texts.sessions.title, kind: 'number', render: ({ sessions }) => toCount(sessions) },
+  { label: shared.sessions.title, kind: 'number', render: ({ sessions }) => toCount(sessions) },
 ]
 
 function AddAdministrator({ onAdded }: { readonly onAdded: () => void }) {
@@ -77,21 +80,21 @@ function AddAdministrator({ onAdded }: { readonly onAdded: () => void }) {
   const password = useNewPassword()
   const add = async () => {
     await api.post('/administrators', { name, password: password.value })
-    notify(texts.administrators.added(name))
+    notify(texts.added(name))
     onAdded()
     navigate(toHref(['administrators', name]))
   }
   return (
     <FormDialog
-      title={texts.administrators.add}
-      action={texts.administrators.add}
+      title={texts.add}
+      action={texts.add}
       isReady={name !== '' && password.value !== '' && !password.isRefused}
       onClose={closeDialog}
       onSubmit={add}
     >
-      <p>{texts.administrators.addText}</p>
+      <p>{texts.addText}</p>
       <NameField value={name} onValue={setName} />
-      <NewPassword label={texts.users.password} {...password.field} />
+      <NewPassword label={shared.users.password} {...password.field} owner={name} />
     </FormDialog>
   )
 }

@@ -1,10 +1,10 @@
 import { useContext, useState } from 'preact/hooks'
-import { type AuditEventKind, type AuditList, type AuditRecord, api } from '../../api/client.ts'
+import { type AuditEventKindView, type AuditListView, type AuditRecordView, api } from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { CONNECTED, useLive } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
 import { changeQuery, toHref, useRoute } from '../../router.ts'
-import { texts } from '../../texts.ts'
+import { shared } from '../../texts.ts'
 import { Badge, Button, ButtonLink, ExactTime, Heading } from '../../ui/parts.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
@@ -12,14 +12,16 @@ import { Choice, Toolbar } from '../../ui/toolbar.tsx'
 import { useDebounced } from '../../ui/use-debounced.ts'
 import { ExportAudit } from './export-audit.tsx'
 import { type AuditFilter, matches, readFilter, toQuery } from './filter.ts'
+import { page } from './index.ts'
 import { RecordPanel } from './record-panel.tsx'
 import { EventKinds, Sentence } from './sentence.tsx'
+import { texts } from './texts.ts'
 
 const STEP = 100
 const MAX_SHOWN = 1000
 
 interface KindList {
-  readonly events: readonly AuditEventKind[]
+  readonly events: readonly AuditEventKindView[]
 }
 
 /** Who did what, newest first. */
@@ -41,7 +43,7 @@ function Trail() {
   const user = useDebounced(filter.user)
   const resource = useResource(
     JSON.stringify([{ ...filter, user }, shown]),
-    (signal) => api.get<AuditList>('/audit', { ...toQuery({ ...filter, user }), limit: shown }, signal),
+    (signal) => api.get<AuditListView>('/audit', { ...toQuery({ ...filter, user }), limit: shown }, signal),
     { keepsLast: true },
   )
   const live = useNewRecords(filter, isFollowing)
@@ -54,15 +56,15 @@ function Trail() {
     <Page
       panel={id !== undefined && <RecordPanel id={id} records={live} list={resource} back={toHref(['audit'], kept)} />}
     >
-      <Heading text={texts.audit.intro}>
+      <Heading text={texts.intro}>
         <Button aria-pressed={isFollowing} onClick={() => changeQuery({ follow: isFollowing ? undefined : '1' })}>
-          {isFollowing ? texts.audit.following : texts.audit.follow}
+          {isFollowing ? texts.following : texts.follow}
         </Button>
         <ExportAudit filter={filter} />
       </Heading>
       <div class="wide">
         <Filters filter={filter} found={records && describeCount(records.length, resource.data?.next)} />
-        <Loaded resource={resource} what={texts.audit.what} shape="rows">
+        <Loaded resource={resource} what={shared.audit.what} shape="rows">
           {({ next }) => (
             <Records
               records={records ?? []}
@@ -79,24 +81,27 @@ function Trail() {
 }
 
 /** The records that arrived since the page was opened and match the filter, newest first. */
-function useNewRecords(filter: AuditFilter, isFollowing: boolean): readonly AuditRecord[] {
-  const [records, setRecords] = useState<readonly AuditRecord[]>([])
-  useLive<AuditRecord>('audit', (record) => {
+function useNewRecords(filter: AuditFilter, isFollowing: boolean): readonly AuditRecordView[] {
+  const [records, setRecords] = useState<readonly AuditRecordView[]>([])
+  useLive<AuditRecordView>('audit', (record) => {
     if (isFollowing) setRecords((last) => [record, ...last].slice(0, MAX_SHOWN))
   })
   return records.filter((record) => matches(record, filter))
 }
 
 const describeCount = (count: number, next: string | undefined): string =>
-  next === undefined ? texts.audit.count(count) : texts.audit.firstOf(count)
+  next === undefined ? texts.count(count) : texts.firstOf(count)
 
-function mergeRecords(fresh: readonly AuditRecord[], stored: readonly AuditRecord[]): readonly AuditRecord[] {
+function mergeRecords(
+  fresh: readonly AuditRecordView[],
+  stored: readonly AuditRecordView[],
+): readonly AuditRecordView[] {
   const known = new Set(stored.map(({ id }) => id))
   return [...fresh.filter(({ id }) => !known.has(id)), ...stored]
 }
 
 interface RecordsProps {
-  readonly records: readonly AuditRecord[]
+  readonly records: readonly AuditRecordView[]
   readonly current: string | undefined
   readonly query: Readonly<Record<string, string>>
   readonly hasMore: boolean
@@ -108,14 +113,14 @@ function Records({ records, current, query, hasMore, onMore }: RecordsProps) {
   return (
     <>
       <Table
-        caption={texts.pages.audit}
+        caption={page.title}
         rows={records}
         keyOf={({ id }) => id}
         current={current}
         columns={[
-          { label: texts.audit.time, render: ({ time }) => <ExactTime at={time / 1000} /> },
+          { label: shared.audit.time, render: ({ time }) => <ExactTime at={time / 1000} /> },
           {
-            label: texts.audit.happened,
+            label: texts.happened,
             render: (record) => (
               <a class="sentence" href={toHref(['audit', record.id], query)}>
                 <Sentence record={record} />
@@ -123,20 +128,20 @@ function Records({ records, current, query, hasMore, onMore }: RecordsProps) {
             ),
           },
           {
-            label: texts.audit.outcome,
+            label: texts.outcome,
             render: ({ outcome }) =>
               outcome === 'failure' ? (
-                <Badge tone="danger">{texts.audit.outcomes.failure}</Badge>
+                <Badge tone="danger">{texts.outcomes.failure}</Badge>
               ) : (
-                <span class="quiet">{texts.audit.outcomes.success}</span>
+                <span class="quiet">{texts.outcomes.success}</span>
               ),
           },
         ]}
       />
       {hasMore && (
         <p class="after-table row between quiet">
-          <span>{texts.audit.count(records.length)}</span>
-          <Button onClick={onMore}>{texts.actions.more}</Button>
+          <span>{texts.count(records.length)}</span>
+          <Button onClick={onMore}>{shared.actions.more}</Button>
         </p>
       )}
     </>
@@ -145,8 +150,8 @@ function Records({ records, current, query, hasMore, onMore }: RecordsProps) {
 
 const NoRecords = () => (
   <div class="card">
-    <Empty title={texts.audit.none} text={texts.audit.noneText}>
-      <ButtonLink href={toHref(['audit'])}>{texts.audit.showAll}</ButtonLink>
+    <Empty title={texts.none} text={texts.noneText}>
+      <ButtonLink href={toHref(['audit'])}>{texts.showAll}</ButtonLink>
     </Empty>
   </div>
 )
@@ -158,13 +163,12 @@ interface FiltersProps {
 }
 
 function Filters({ filter: { user, range, event, outcome }, found }: FiltersProps) {
-  const { audit } = texts
   const events = useContext(EventKinds).map((kind) => [kind.event, kind.sentence] as const)
   return (
-    <Toolbar name="user" label={audit.user} value={user} found={found}>
-      <Choice name="range" label={audit.range} value={range} options={Object.entries(audit.ranges)} />
-      <Choice name="event" label={audit.event} value={event} options={[['', audit.allEvents], ...events]} />
-      <Choice name="outcome" label={audit.outcome} value={outcome} options={Object.entries(audit.filters)} />
+    <Toolbar name="user" label={texts.user} value={user} found={found}>
+      <Choice name="range" label={texts.range} value={range} options={Object.entries(texts.ranges)} />
+      <Choice name="event" label={texts.event} value={event} options={[['', texts.allEvents], ...events]} />
+      <Choice name="outcome" label={texts.outcome} value={outcome} options={Object.entries(texts.filters)} />
     </Toolbar>
   )
 }

@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks'
-import { type AuditList, type AuditRecord, api } from '../../api/client.ts'
-import { texts } from '../../texts.ts'
+import { type AuditListView, type AuditRecordView, api } from '../../api/client.ts'
 import { Button } from '../../ui/parts.tsx'
 import { saveFile } from '../../ui/save-file.ts'
 import { notifyProblem } from '../../ui/toast.tsx'
 import { type AuditFilter, toQuery } from './filter.ts'
+import { texts } from './texts.ts'
 
 const MAX_AT_ONCE = 1000
 
@@ -24,16 +24,16 @@ export function ExportAudit({ filter }: { readonly filter: AuditFilter }) {
   }
   return (
     <Button onClick={save} isBusy={count !== undefined}>
-      {count === undefined ? texts.audit.export : texts.audit.exporting(count)}
+      {count === undefined ? texts.export : texts.exporting(count)}
     </Button>
   )
 }
 
-async function loadAll(filter: AuditFilter, onCount: (count: number) => void): Promise<readonly AuditRecord[]> {
-  const all: AuditRecord[] = []
+async function loadAll(filter: AuditFilter, onCount: (count: number) => void): Promise<readonly AuditRecordView[]> {
+  const all: AuditRecordView[] = []
   const query = toQuery(filter)
   for (let after: string | undefined = ''; after !== undefined; ) {
-    const page: AuditList = await api.get<AuditList>('/audit', { ...query, after, limit: MAX_AT_ONCE })
+    const page: AuditListView = await api.get<AuditListView>('/audit', { ...query, after, limit: MAX_AT_ONCE })
     all.push(...page.records)
     onCount(all.length)
     after = page.next

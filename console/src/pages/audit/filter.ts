@@ -1,4 +1,4 @@
-import type { AuditRecord } from '../../api/client.ts'
+import type { AuditRecordView } from '../../api/client.ts'
 
 /** Which records a list shows. Empty: all of them. */
 export interface AuditFilter {
@@ -30,7 +30,7 @@ export function toQuery({ user, event, outcome, range }: AuditFilter) {
   return { user, event, outcome, since }
 }
 
-export const matches = (record: AuditRecord, { user, event, outcome }: AuditFilter): boolean =>
+export const matches = (record: AuditRecordView, { user, event, outcome }: AuditFilter): boolean =>
   (user === '' || record.actor === user || record.subject === user) &&
   (event === '' || record.event === event) &&
   (outcome === '' || record.outcome === outcome)

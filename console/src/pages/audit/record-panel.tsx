@@ -1,16 +1,17 @@
-import type { AuditList, AuditRecord } from '../../api/client.ts'
+import type { AuditListView, AuditRecordView } from '../../api/client.ts'
 import type { Resource } from '../../api/use-resource.ts'
-import { texts } from '../../texts.ts'
+import { shared } from '../../texts.ts'
 import { Badge, ExactTime, Facts, Section, Time } from '../../ui/parts.tsx'
 import { SidePanel } from '../../ui/side-panel.tsx'
 import { Empty, Loading } from '../../ui/states.tsx'
 import { Sentence } from './sentence.tsx'
+import { texts } from './texts.ts'
 
 interface RecordPanelProps {
   readonly id: string
   /** Records that arrived after the list was loaded. */
-  readonly records: readonly AuditRecord[]
-  readonly list: Resource<AuditList>
+  readonly records: readonly AuditRecordView[]
+  readonly list: Resource<AuditListView>
   readonly back: string
 }
 
@@ -18,10 +19,10 @@ interface RecordPanelProps {
 export function RecordPanel({ id, records, list, back }: RecordPanelProps) {
   const record = [...records, ...(list.data?.records ?? [])].find((each) => each.id === id)
   return (
-    <SidePanel title={texts.audit.record} back={back}>
+    <SidePanel title={texts.record} back={back}>
       {record && <Details record={record} />}
       {!record && list.isLoading && <Loading />}
-      {!record && !list.isLoading && <Empty title={texts.audit.notListed} text={texts.audit.notListedText} />}
+      {!record && !list.isLoading && <Empty title={texts.notListed} text={texts.notListedText} />}
     </SidePanel>
   )
 }
@@ -35,37 +36,37 @@ const Moment = ({ at }: { readonly at: number }) => (
   </>
 )
 
-const Details = ({ record }: { readonly record: AuditRecord }) => (
+const Details = ({ record }: { readonly record: AuditRecordView }) => (
   <>
     <p>
       <Sentence record={record} />
     </p>
     <Facts
       facts={[
-        [texts.audit.time, <Moment key="time" at={record.time / 1000} />],
+        [shared.audit.time, <Moment key="time" at={record.time / 1000} />],
         [
-          texts.audit.event,
+          texts.event,
           <span key="event" class="mono">
             {record.event}
           </span>,
         ],
         [
-          texts.audit.outcome,
+          texts.outcome,
           <Badge key="outcome" tone={record.outcome === 'failure' ? 'danger' : undefined}>
-            {texts.audit.outcomes[record.outcome]}
+            {texts.outcomes[record.outcome]}
           </Badge>,
         ],
         [
-          texts.audit.node,
+          texts.node,
           <span key="node" class="mono">
             {record.node}
           </span>,
         ],
       ]}
     />
-    <Section title={texts.audit.json}>
+    <Section title={texts.json}>
       <pre class="code">{JSON.stringify(record, undefined, 2)}</pre>
     </Section>
-    <p class="quiet small">{texts.audit.chain}</p>
+    <p class="quiet small">{texts.chain}</p>
   </>
 )

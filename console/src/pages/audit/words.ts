@@ -1,27 +1,28 @@
 // The parts of a sentence that say who did it, where and how.
 // not from the client of the API, which needs a browser
-import type { AuditRecord } from '../../../../src/dialects/admin-api/schemas/system.ts'
-import { texts } from '../../texts.ts'
+import type { AuditRecordView } from '../../../../src/dialects/admin-api/schemas/system.ts'
+import { shared } from '../../texts.ts'
+import { texts } from './texts.ts'
 
 /** Only the owner of the server reaches the control socket, and only with the command line. */
-const isCommand = ({ handler }: AuditRecord): boolean => handler === 'socket'
+const isCommand = ({ handler }: AuditRecordView): boolean => handler === 'socket'
 
 /** `undefined`: the sentence says so already. */
-export function describeActor({ actor, subject }: AuditRecord, template: string): string | undefined {
+export function describeActor({ actor, subject }: AuditRecordView, template: string): string | undefined {
   if (actor === undefined || actor === subject || template.includes('{actor}')) return undefined
-  const { actors } = texts.audit
+  const { actors } = texts
   // a user may have the name of a method that every object has
   return Object.hasOwn(actors, actor) ? actors[actor] : actor
 }
 
-export function listCircumstances(record: AuditRecord): string {
+export function listCircumstances(record: AuditRecordView): string {
   const { door, handler, peer, count } = record
-  const { audit, doors } = texts
-  if (isCommand(record)) return audit.withCommand
+  const isByCommand = isCommand(record)
   const words = [
-    door !== undefined && audit.at(doors[door] ?? door),
-    handler !== undefined && audit.with(audit.handlers[handler] ?? handler),
-    peer !== undefined && audit.from(peer),
+    !isByCommand && door !== undefined && texts.at(shared.doors[door] ?? door),
+    !isByCommand && handler !== undefined && texts.with(texts.handlers[handler] ?? handler),
+    peer !== undefined && texts.from(peer),
   ].filter((each) => each !== false)
-  return `${words.map((each) => ` ${each}`).join('')}${count === undefined ? '' : audit.times(count)}`
+  const said = `${isByCommand ? texts.withCommand : ''}${words.map((each) => ` ${each}`).join('')}`
+  return count === undefined ? said : `${said}${texts.times(count)}`
 }

@@ -1,16 +1,19 @@
-import type { Database, DatabasePage, Security } from '../../api/client.ts'
+import type { DatabasePageView, DatabaseView, SecurityView } from '../../api/client.ts'
 import { Page } from '../../frame/page.tsx'
+import { WaitingNotices } from '../../modules/user-databases/waiting-notices.tsx'
 import { type Route, toHref } from '../../router.ts'
-import { texts } from '../../texts.ts'
+import { shared } from '../../texts.ts'
 import { List, NameLink, NoRows, useList } from '../../ui/list.tsx'
 import { Badge, Button, Chips, Heading } from '../../ui/parts.tsx'
 import { Empty } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Toolbar } from '../../ui/toolbar.tsx'
 import { DatabasePanel } from './database-panel.tsx'
+import { page } from './index.ts'
+import { texts } from './texts.ts'
 
 export function DatabasesPage() {
-  const list = useList<DatabasePage>('/databases', { max: 100, events: /^(?:users?|grant|database|upstream)\./ })
+  const list = useList<DatabasePageView>('/databases', { max: 100, events: /^(?:users?|grant|database|upstream)\./ })
   const { query, open, data } = list
   const { search = '' } = query
   const found = data?.databases.find(({ name }) => name === open)
@@ -26,24 +29,25 @@ export function DatabasesPage() {
   )
   return (
     <Page panel={panel}>
-      <Heading text={texts.databases.intro} />
+      <Heading text={texts.intro} />
       <div class="wide">
         <Toolbar
           name="search"
-          label={texts.databases.search}
+          label={texts.search}
           value={search}
           found={data && listProblems(data).length === 0 ? describeCount(data) : undefined}
         />
         {data && data.databases.length > 0 && <Problems of={data} />}
+        <WaitingNotices />
         <List
           list={list}
-          what={texts.databases.what}
-          caption={texts.pages.databases}
+          what={texts.what}
+          caption={page.title}
           columns={data ? toColumns(query, data) : []}
           rowsOf={({ databases }) => databases}
           keyOf={({ name }) => name}
           count={describeCount}
-          narrow={texts.databases.narrow}
+          narrow={texts.narrow}
           none={data && <NoDatabases of={data} isFiltered={search !== ''} onRetry={list.reload} />}
         />
       </div>
@@ -51,10 +55,10 @@ export function DatabasesPage() {
   )
 }
 
-const listProblems = ({ couchdb, arangodb }: DatabasePage): readonly string[] =>
+const listProblems = ({ couchdb, arangodb }: DatabasePageView): readonly string[] =>
   [couchdb.problem, arangodb.problem].filter((problem) => problem !== undefined)
 
-const Problems = ({ of }: { readonly of: DatabasePage }) => (
+const Problems = ({ of }: { readonly of: DatabasePageView }) => (
   <>
     {listProblems(of).map((problem) => (
       <p key={problem} class="notice warning" role="status">
@@ -65,7 +69,7 @@ const Problems = ({ of }: { readonly of: DatabasePage }) => (
 )
 
 interface NoDatabasesProps {
-  readonly of: DatabasePage
+  readonly of: DatabasePageView
   readonly isFiltered: boolean
   readonly onRetry: () => void
 }
@@ -75,44 +79,44 @@ function NoDatabases({ of, isFiltered, onRetry }: NoDatabasesProps) {
   const problems = listProblems(of)
   if (problems.length > 0)
     return (
-      <Empty title={texts.databases.unknown} text={problems.join(' ')}>
-        <Button onClick={onRetry}>{texts.actions.retry}</Button>
+      <Empty title={texts.unknown} text={problems.join(' ')}>
+        <Button onClick={onRetry}>{shared.actions.retry}</Button>
       </Empty>
     )
   const isSet = of.couchdb.isSet || of.arangodb.isSet
-  const words = { ...texts.databases, ...(isSet && texts.databases.noneThere) }
+  const words = { ...texts, ...(isSet && texts.noneThere) }
   const fill = isSet ? {} : { fill: toHref(['settings'], { search: 'upstream' }) }
   return <NoRows page="databases" isFiltered={isFiltered} words={words} {...fill} />
 }
 
 /** Grants count in ArangoDB. Without one they are shown only where there are some, so that they can be removed. */
-const hasGrants = ({ arangodb }: DatabasePage, database?: Database): boolean =>
+const hasGrants = ({ arangodb }: DatabasePageView, database?: DatabaseView): boolean =>
   arangodb.isSet || (database?.users ?? 0) > 0
 
-const describeCount = ({ databases, next }: DatabasePage): string =>
-  texts.databases.count(databases.length, next !== undefined)
+const describeCount = ({ databases, next }: DatabasePageView): string =>
+  texts.count(databases.length, next !== undefined)
 
 /** A door without a database has no columns. */
-const toColumns = (query: Route['query'], page: DatabasePage): readonly Column<Database>[] => [
+const toColumns = (query: Route['query'], page: DatabasePageView): readonly Column<DatabaseView>[] => [
   {
-    label: texts.databases.name,
+    label: texts.name,
     render: ({ name }) => (
       <NameLink path={['databases', name]} query={query}>
-        {name === '*' ? texts.databases.all : name}
+        {name === '*' ? texts.all : name}
       </NameLink>
     ),
   },
   ...(page.couchdb.isSet
     ? [
         {
-          label: texts.databases.admins,
+          label: texts.admins,
           isMinor: true,
-          render: ({ security, securityProblem }: Database) =>
+          render: ({ security, securityProblem }: DatabaseView) =>
             security ? <Holders of={security.admins} /> : securityProblem && <Unreadable problem={securityProblem} />,
         },
         {
-          label: texts.databases.members,
-          render: ({ name, security, securityProblem }: Database) =>
+          label: texts.members,
+          render: ({ name, security, securityProblem }: DatabaseView) =>
             security ? (
               <Members database={name} security={security} />
             ) : (
@@ -122,37 +126,37 @@ const toColumns = (query: Route['query'], page: DatabasePage): readonly Column<D
       ]
     : []),
   ...(page.databases.some((database) => hasGrants(page, database))
-    ? [{ label: texts.databases.granted, render: showGranted }]
+    ? [{ label: texts.granted, render: showGranted }]
     : []),
 ]
 
 const Unreadable = ({ problem }: { readonly problem: string }) => (
   <span title={problem}>
-    <Badge tone="warning">{texts.databases.unreadable}</Badge>
+    <Badge tone="warning">{texts.unreadable}</Badge>
   </span>
 )
 
-const Holders = ({ of: { names, roles } }: { readonly of: Security['admins'] }) =>
+const Holders = ({ of: { names, roles } }: { readonly of: SecurityView['admins'] }) =>
   names.length + roles.length === 0 ? (
-    <span class="quiet">{texts.databases.onlyServerAdmins}</span>
+    <span class="quiet">{texts.onlyServerAdmins}</span>
   ) : (
-    <Chips items={[...names, ...roles.map(texts.databases.role)]} />
+    <Chips items={[...names, ...roles.map(shared.users.role)]} />
   )
 
 /** Without members, CouchDB lets every user in. The role `_admin` alone keeps all others out. */
-function Members({ database, security: { members } }: Readonly<{ database: string; security: Security }>) {
+function Members({ database, security: { members } }: Readonly<{ database: string; security: SecurityView }>) {
   if (members.names.length + members.roles.length === 0)
     return database === '_users' ? (
-      <span class="quiet">{texts.databases.ownDocument}</span>
+      <span class="quiet">{texts.ownDocument}</span>
     ) : (
-      <Badge tone="warning">{texts.databases.everyUser}</Badge>
+      <Badge tone="warning">{texts.everyUser}</Badge>
     )
   const roles = members.roles.filter((role) => role !== '_admin')
   return <Holders of={{ names: members.names, roles }} />
 }
 
 /** Nothing for a database that only CouchDB has. */
-function showGranted({ users, isInArangodb }: Database) {
-  if (users > 0) return texts.databases.users(users)
-  return isInArangodb && <span class="quiet">{texts.databases.noneGranted}</span>
+function showGranted({ users, isInArangodb }: DatabaseView) {
+  if (users > 0) return texts.users(users)
+  return isInArangodb && <span class="quiet">{texts.noneGranted}</span>
 }

@@ -1,24 +1,24 @@
-import { api, isConflict, type Security, toPath } from '../../api/client.ts'
-import { texts } from '../../texts.ts'
+import { api, isConflict, type SecurityView, toPath } from '../../api/client.ts'
 import { Problem, useSubmit } from '../../ui/field.tsx'
 import { NamesField } from '../../ui/names-field.tsx'
 import { Button, Section } from '../../ui/parts.tsx'
 import { useSharedValue } from '../../ui/shared-value.tsx'
 import { notify } from '../../ui/toast.tsx'
+import { texts } from './texts.ts'
 
 interface SecurityFormProps {
   readonly name: string
   /** As it is now. */
-  readonly security: Security
+  readonly security: SecurityView
   readonly onChange: () => void
 }
 
 /** The four lists of `_security`. */
 const FIELDS = [
-  ['admins', 'names', texts.databases.adminNames],
-  ['admins', 'roles', texts.databases.adminRoles],
-  ['members', 'names', texts.databases.memberNames],
-  ['members', 'roles', texts.databases.memberRoles],
+  ['admins', 'names', texts.adminNames],
+  ['admins', 'roles', texts.adminRoles],
+  ['members', 'names', texts.memberNames],
+  ['members', 'roles', texts.memberRoles],
 ] as const
 
 /**
@@ -26,12 +26,14 @@ const FIELDS = [
  * both are shown, and the person chooses.
  */
 export function SecurityForm({ name, security, onChange }: SecurityFormProps) {
-  const { value, setValue, base, isChanged, isOverridden, keep, replace } = useSharedValue(JSON.stringify(security))
-  const wanted: Security = JSON.parse(value)
+  const shared = useSharedValue(JSON.stringify(security))
+  const { value, setValue, base, isChanged, isOverridden, keep, replace } = shared
+  const wanted: SecurityView = JSON.parse(value)
   const { submit, isBusy, problem } = useSubmit(async () => {
     try {
       await api.put(toPath('databases', name, 'security'), { security: wanted, expected: JSON.parse(base) })
-      notify(texts.databases.saved(name))
+      shared.setSaved()
+      notify(texts.saved(name))
     } catch (error) {
       // the list loads the value of now, and the form shows both
       if (!isConflict(error)) throw error
@@ -39,9 +41,9 @@ export function SecurityForm({ name, security, onChange }: SecurityFormProps) {
     onChange()
   })
   return (
-    <Section title={texts.databases.security}>
+    <Section title={texts.security}>
       <form class="stack" onSubmit={submit}>
-        <p class="quiet">{texts.databases.securityText}</p>
+        <p class="quiet">{texts.securityText}</p>
         {FIELDS.map(([who, what, label]) => (
           <NamesField
             key={label}
@@ -52,14 +54,14 @@ export function SecurityForm({ name, security, onChange }: SecurityFormProps) {
           />
         ))}
         {wanted.members.names.length + wanted.members.roles.length === 0 && (
-          <p class="notice warning">{texts.databases.noMembers}</p>
+          <p class="notice warning">{texts.noMembers}</p>
         )}
         {isOverridden ? (
           <Changed security={security} onTake={keep} onKeep={replace} />
         ) : (
           <div class="row">
             <Button type="submit" kind="primary" isBusy={isBusy} disabled={!isChanged}>
-              {texts.databases.saveSecurity}
+              {texts.saveSecurity}
             </Button>
           </div>
         )}
@@ -70,7 +72,7 @@ export function SecurityForm({ name, security, onChange }: SecurityFormProps) {
 }
 
 interface ChangedProps {
-  readonly security: Security
+  readonly security: SecurityView
   readonly onTake: () => void
   readonly onKeep: () => void
 }
@@ -78,17 +80,17 @@ interface ChangedProps {
 /** Another administrator changed it while this one typed. */
 const Changed = ({ security, onTake, onKeep }: ChangedProps) => (
   <div class="notice warning stack" role="alert">
-    <p>{texts.databases.changed}</p>
+    <p>{texts.changed}</p>
     <ul>
       {FIELDS.map(([who, what, label]) => (
         <li key={label}>
-          {label}: <span class="mono">{security[who][what].join(', ') || texts.databases.nobody}</span>
+          {label}: <span class="mono">{security[who][what].join(', ') || texts.nobody}</span>
         </li>
       ))}
     </ul>
     <div class="row">
-      <Button onClick={onTake}>{texts.databases.takeTheirs}</Button>
-      <Button onClick={onKeep}>{texts.databases.keepMine}</Button>
+      <Button onClick={onTake}>{texts.takeTheirs}</Button>
+      <Button onClick={onKeep}>{texts.keepMine}</Button>
     </div>
   </div>
 )

@@ -1,17 +1,18 @@
 import { useMemo, useRef } from 'preact/hooks'
-import { api, type ServerNode } from '../../api/client.ts'
+import { api, type ServerNodeView } from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { useLive } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
 import { toMilliseconds } from '../../numbers.ts'
-import { texts } from '../../texts.ts'
 import { Badge, Heading, Time } from '../../ui/parts.tsx'
 import { Sparkline } from '../../ui/sparkline.tsx'
 import { Guide, Loaded } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
+import { page } from './index.ts'
+import { texts } from './texts.ts'
 
 interface NodeList {
-  readonly nodes: readonly ServerNode[]
+  readonly nodes: readonly ServerNodeView[]
 }
 
 /** Every process that uses the same store. */
@@ -20,15 +21,15 @@ export function NodesPage() {
   useLive('overview', resource.reload)
   return (
     <Page>
-      <Heading text={texts.nodes.text} />
-      <Loaded resource={resource} what={texts.nodes.what} shape="rows">
+      <Heading text={texts.text} />
+      <Loaded resource={resource} what={texts.what} shape="rows">
         {({ nodes }) => (
           <div class="wide">
             <NodeTable nodes={nodes} />
-            <p class="quiet after-table">{texts.nodes.keysText}</p>
+            <p class="quiet after-table">{texts.keysText}</p>
             {nodes.length === 1 && (
               <p class="quiet after-table">
-                {texts.nodes.single} <Guide path={texts.nodes.guide} />
+                {texts.single} <Guide path={texts.guide} />
               </p>
             )}
           </div>
@@ -43,30 +44,31 @@ function NodeTable({ nodes }: NodeList) {
   const own = nodes.find(({ isThisNode }) => isThisNode)
   return (
     <Table
-      caption={texts.pages.nodes}
+      caption={page.title}
       rows={nodes}
       keyOf={({ instance }) => instance}
       columns={[
         {
-          label: texts.nodes.name,
+          label: texts.name,
           render: ({ name, isThisNode }) => (
             <span class="row">
               <strong class="mono">{name}</strong>
-              {isThisNode && <Badge>{texts.nodes.thisNode}</Badge>}
+              {isThisNode && <Badge>{texts.thisNode}</Badge>}
             </span>
           ),
         },
-        { label: texts.nodes.state, render: (node) => <NodeState node={node} /> },
-        { label: texts.nodes.version, render: ({ version }) => version },
-        { label: texts.nodes.started, render: ({ startedAt }) => <Time at={startedAt} /> },
-        { label: texts.nodes.seen, render: ({ seenAt }) => <Time at={seenAt} /> },
-        { label: texts.nodes.lag, render: (node) => <Lag node={node} history={lags.get(node.instance) ?? []} /> },
+        { label: texts.state, render: (node) => <NodeState node={node} /> },
+        { label: texts.version, render: ({ version }) => version },
+        { label: texts.started, render: ({ startedAt }) => <Time at={startedAt} /> },
+        { label: texts.seen, render: ({ seenAt }) => <Time at={seenAt} /> },
+        { label: texts.lag, render: (node) => <Lag node={node} history={lags.get(node.instance) ?? []} /> },
+        ...(nodes.some(({ processes }) => processes.length > 1) ? [WORKERS] : []),
         {
-          label: texts.nodes.keys,
+          label: texts.keys,
           render: ({ keysHash }) => (
             <span class="row">
               <span class="mono">{keysHash.slice(0, 8)}</span>
-              {own && keysHash !== own.keysHash && <Badge tone="danger">{texts.nodes.otherKeys}</Badge>}
+              {own && keysHash !== own.keysHash && <Badge tone="danger">{texts.otherKeys}</Badge>}
             </span>
           ),
         },
@@ -75,10 +77,26 @@ function NodeTable({ nodes }: NodeList) {
   )
 }
 
+/** Only where a node has more than one process. */
+const WORKERS = {
+  label: texts.workers,
+  render: ({ processes }: ServerNodeView) => (
+    <>
+      {processes.map(({ place, pid, memoryBytes, startedAt, lagMs }) => (
+        <div key={place}>
+          {texts.worker(place, pid, toMebibytes(memoryBytes))}, {toMilliseconds(lagMs)}, <Time at={startedAt} />
+        </div>
+      ))}
+    </>
+  ),
+}
+
+const toMebibytes = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB`
+
 const MAX_LAGS = 40
 
 /** The lag of each node at every report since the page was opened, by instance. */
-function useLags(nodes: readonly ServerNode[]): ReadonlyMap<string, readonly number[]> {
+function useLags(nodes: readonly ServerNodeView[]): ReadonlyMap<string, readonly number[]> {
   const lags = useRef<ReadonlyMap<string, readonly number[]>>(new Map())
   return useMemo(() => {
     const added = nodes.map(
@@ -89,18 +107,18 @@ function useLags(nodes: readonly ServerNode[]): ReadonlyMap<string, readonly num
   }, [nodes])
 }
 
-const Lag = ({ node: { lagMs }, history }: Readonly<{ node: ServerNode; history: readonly number[] }>) => (
+const Lag = ({ node: { lagMs }, history }: Readonly<{ node: ServerNodeView; history: readonly number[] }>) => (
   <span class="trend">
-    {history.length > 1 && <Sparkline values={history} label={texts.nodes.lagTrend} />}
+    {history.length > 1 && <Sparkline values={history} label={texts.lagTrend} />}
     {toMilliseconds(lagMs)}
   </span>
 )
 
-function NodeState({ node: { isReady, isLost, problems } }: { readonly node: ServerNode }) {
-  if (isReady) return <Badge tone="success">{texts.nodes.ready}</Badge>
+function NodeState({ node: { isReady, isLost, problems } }: { readonly node: ServerNodeView }) {
+  if (isReady) return <Badge tone="success">{texts.ready}</Badge>
   return (
     <span>
-      <Badge tone="danger">{isLost ? texts.nodes.lost : texts.nodes.notReady}</Badge> {problems.join('; ')}
+      <Badge tone="danger">{isLost ? texts.lost : texts.notReady}</Badge> {problems.join('; ')}
     </span>
   )
 }

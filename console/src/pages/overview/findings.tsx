@@ -1,7 +1,7 @@
-import type { Overview, OverviewHealth } from '../../api/client.ts'
+import type { OverviewHealthView, OverviewView } from '../../api/client.ts'
 import { toHref } from '../../router.ts'
-import { texts } from '../../texts.ts'
 import { findPartPage, toPartLabel } from './part.ts'
+import { texts } from './texts.ts'
 
 interface Finding {
   readonly isFailure: boolean
@@ -24,14 +24,14 @@ const DAY = 86_400
 const LOCKOUTS = toHref(['audit'], { event: 'limit.started' })
 
 /** What needs attention, most urgent first; otherwise one line that says that all is well. */
-export function Findings({ overview }: { readonly overview: Overview }) {
+export function Findings({ overview }: { readonly overview: OverviewView }) {
   const findings = listFindings(overview)
   const isFailing = findings.some(({ isFailure }) => isFailure)
   const tone = isFailing ? 'danger' : findings.length > 0 ? 'warning' : ''
   return (
-    <div role="status" aria-label={texts.overview.findings}>
+    <div role="status" aria-label={texts.findings}>
       <ul class={`findings ${tone}`}>
-        {findings.length === 0 && <li>{texts.overview.allWell}</li>}
+        {findings.length === 0 && <li>{texts.allWell}</li>}
         {findings.map(({ title, text, href }) => (
           <li key={title + text}>
             <strong>{href ? <a href={href}>{title}</a> : title}</strong>
@@ -44,29 +44,29 @@ export function Findings({ overview }: { readonly overview: Overview }) {
 }
 
 /** The figures that need attention. What is red and what the list says come from the same findings. */
-export const listAlarming = (overview: Overview): readonly (Figure | undefined)[] =>
+export const listAlarming = (overview: OverviewView): readonly (Figure | undefined)[] =>
   listFindings(overview).map(({ figure }) => figure)
 
-function listFindings(overview: Overview): readonly Finding[] {
+function listFindings(overview: OverviewView): readonly Finding[] {
   const { health, refusedUnknownNames, now } = overview
   return [
     ...listFailures(health),
     ...listCommands(health, now),
     ...listAlarms(overview),
     ...(refusedUnknownNames > 0
-      ? [{ isFailure: false, ...texts.overview.unknownNames(refusedUnknownNames), href: LOCKOUTS }]
+      ? [{ isFailure: false, ...texts.unknownNames(refusedUnknownNames), href: LOCKOUTS }]
       : []),
     ...(health.needRestart.length > 0
-      ? [{ isFailure: false, title: texts.overview.restart, text: health.needRestart.join(', ') }]
+      ? [{ isFailure: false, title: texts.restart, text: health.needRestart.join(', ') }]
       : []),
-    ...health.warnings.map((text) => ({ isFailure: false, title: texts.overview.warning, text })),
+    ...health.warnings.map((text) => ({ isFailure: false, title: texts.warning, text })),
   ]
 }
 
-function listAlarms({ totals, lockedAccounts, range }: Overview): readonly Finding[] {
+function listAlarms({ totals, lockedAccounts, range }: OverviewView): readonly Finding[] {
   const { serverErrors } = totals
-  const errors = texts.overview.failed(serverErrors, texts.overview.ranges[range])
-  const locked = texts.overview.locked(lockedAccounts)
+  const errors = texts.failed(serverErrors, texts.ranges[range])
+  const locked = texts.locked(lockedAccounts)
   const toLocked = toHref(['users'], { status: 'locked' })
   const toErrors = toServerErrors(range)
   return [
@@ -75,12 +75,12 @@ function listAlarms({ totals, lockedAccounts, range }: Overview): readonly Findi
   ]
 }
 
-function listFailures({ parts, upstreams, nodes }: OverviewHealth): readonly Finding[] {
+function listFailures({ parts, upstreams, nodes }: OverviewHealthView): readonly Finding[] {
   const broken = parts
     .filter(({ state }) => state !== 'ok')
     .map(({ name, state, problem }) => ({
       isFailure: state === 'failed',
-      title: texts.overview.fails(name, toPartLabel(name), state === 'failed'),
+      title: texts.fails(name, toPartLabel(name), state === 'failed'),
       text: problem ?? '',
       href: findPartPage(name),
     }))
@@ -91,18 +91,14 @@ function listFailures({ parts, upstreams, nodes }: OverviewHealth): readonly Fin
   return [
     ...broken,
     ...findings,
-    ...(missing > 0
-      ? [{ isFailure: true, title: texts.overview.nodesDown(missing), text: '', href: toHref(['nodes']) }]
-      : []),
+    ...(missing > 0 ? [{ isFailure: true, title: texts.nodesDown(missing), text: '', href: toHref(['nodes']) }] : []),
   ]
 }
 
 const MAX_BACKUP_AGE = 7 * DAY
 
 /** A store without any backup is no finding: it may be saved in another way. */
-const listCommands = ({ lastBackup, lastVerification }: OverviewHealth, now: number): readonly Finding[] => [
-  ...(lastVerification?.findings
-    ? [{ isFailure: true, ...texts.overview.changedTrail(lastVerification.findings) }]
-    : []),
-  ...(lastBackup && now - lastBackup.at > MAX_BACKUP_AGE ? [{ isFailure: false, ...texts.overview.backupOld }] : []),
+const listCommands = ({ lastBackup, lastVerification }: OverviewHealthView, now: number): readonly Finding[] => [
+  ...(lastVerification?.findings ? [{ isFailure: true, ...texts.changedTrail(lastVerification.findings) }] : []),
+  ...(lastBackup && now - lastBackup.at > MAX_BACKUP_AGE ? [{ isFailure: false, ...texts.backupOld }] : []),
 ]

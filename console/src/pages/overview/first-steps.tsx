@@ -1,14 +1,14 @@
 import { useState } from 'preact/hooks'
-import type { Overview } from '../../api/client.ts'
-import { texts } from '../../texts.ts'
+import type { OverviewView } from '../../api/client.ts'
 import { Button, Card } from '../../ui/parts.tsx'
 import { Guide } from '../../ui/states.tsx'
 import { listSteps } from './list-steps.ts'
+import { texts } from './texts.ts'
 
 const HIDDEN = 'cardea-first-steps'
 
 /** What is still to do on a new installation. Gone when all is done, or when it is hidden in this browser. */
-export function FirstSteps({ overview }: { readonly overview: Overview }) {
+export function FirstSteps({ overview }: { readonly overview: OverviewView }) {
   const [isHidden, setHidden] = useState(() => localStorage.getItem(HIDDEN) !== null)
   const steps = listSteps(overview, location.protocol === 'https:')
   const done = steps.filter(({ isDone }) => isDone).length

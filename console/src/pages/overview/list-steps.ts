@@ -1,6 +1,6 @@
 // What a new installation still lacks.
-import type { Overview, OverviewHealth } from '../../../../src/dialects/admin-api/schemas/system.ts'
-import type { texts } from '../../texts.ts'
+import type { OverviewHealthView, OverviewView } from '../../../../src/dialects/admin-api/schemas/system.ts'
+import type { texts } from './texts.ts'
 
 type StepName = keyof typeof texts.firstSteps.steps
 
@@ -10,8 +10,8 @@ interface FirstStep {
 }
 
 /** What the steps need to know. Only whether a list is empty counts. */
-interface Installation extends Pick<Overview, 'administrators'> {
-  readonly health: Pick<OverviewHealth, 'lastBackup'> & {
+interface Installation extends Pick<OverviewView, 'administrators'> {
+  readonly health: Pick<OverviewHealthView, 'lastBackup'> & {
     readonly upstreams: readonly unknown[]
     readonly certificates: readonly unknown[]
   }

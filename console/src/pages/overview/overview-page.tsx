@@ -1,12 +1,12 @@
 import { useRef } from 'preact/hooks'
-import { type AuditList, api, type Line, type Overview } from '../../api/client.ts'
+import { type AuditListView, api, type LineView, type OverviewView } from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { type LiveCounts, useLive } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
 import { useShortcuts } from '../../frame/shortcuts.ts'
 import { toMilliseconds } from '../../numbers.ts'
 import { changeQuery, toHref, useRoute } from '../../router.ts'
-import { texts } from '../../texts.ts'
+import { shared } from '../../texts.ts'
 import { toClock } from '../../times.ts'
 import { Chart } from '../../ui/chart.tsx'
 import { Button, Heading } from '../../ui/parts.tsx'
@@ -16,6 +16,7 @@ import { FirstSteps } from './first-steps.tsx'
 import { Handlers, HealthFacts } from './health.tsx'
 import { MostRefused } from './most-refused.tsx'
 import { ServerErrors } from './server-errors.tsx'
+import { texts } from './texts.ts'
 import { Tiles } from './tiles.tsx'
 
 const RANGES = ['1h', '24h', '7d', '30d'] as const
@@ -28,7 +29,7 @@ export function OverviewPage() {
   const { path, query } = useRoute()
   const range = isRange(query['range']) ? query['range'] : '1h'
   const isTable = query['view'] === 'table'
-  const resource = useResource(`overview ${range}`, (signal) => api.get<Overview>('/overview', { range }, signal), {
+  const resource = useResource(`overview ${range}`, (signal) => api.get<OverviewView>('/overview', { range }, signal), {
     keepsLast: true,
   })
   useReloadOnEvents(resource.data, resource.reload)
@@ -42,20 +43,20 @@ export function OverviewPage() {
       <Heading text={resource.data && describeStart(resource.data)}>
         <Ranges current={range} />
         <Button onClick={toggle} aria-keyshortcuts="t">
-          {isTable ? texts.overview.asCharts : texts.overview.asTables}
+          {isTable ? texts.asCharts : texts.asTables}
         </Button>
       </Heading>
-      <Loaded resource={resource} what={texts.overview.what} shape="overview">
+      <Loaded resource={resource} what={texts.what} shape="overview">
         {(overview) => (
           <div class="wide">
             <Findings overview={overview} />
             <FirstSteps overview={overview} />
-            <Tiles overview={overview} range={texts.overview.ranges[range]} />
+            <Tiles overview={overview} range={texts.ranges[range]} />
             <HealthFacts health={overview.health} onChange={resource.reload} />
             <Charts overview={overview} isTable={isTable} />
             <div class="pair">
-              <MostRefused overview={overview} range={texts.overview.ranges[range]} />
-              <Handlers overview={overview} range={texts.overview.ranges[range]} />
+              <MostRefused overview={overview} range={texts.ranges[range]} />
+              <Handlers overview={overview} range={texts.ranges[range]} />
             </div>
           </div>
         )}
@@ -65,13 +66,13 @@ export function OverviewPage() {
 }
 
 /** Where the first totals are younger than the range. */
-function describeStart(overview: Overview): string {
+function describeStart(overview: OverviewView): string {
   const first = findStart(overview)
-  return first > 0 ? texts.overview.since(toClock(overview.from + first * overview.stepSeconds)) : ''
+  return first > 0 ? texts.since(toClock(overview.from + first * overview.stepSeconds)) : ''
 }
 
 /** The step of the first value. */
-function findStart({ series }: Overview): number {
+function findStart({ series }: OverviewView): number {
   const lines = Object.values(series.requests)
   const firsts = lines.map((line) => line.findIndex((value) => value !== null)).filter((at) => at >= 0)
   return firsts.length === 0 ? 0 : Math.min(...firsts)
@@ -81,7 +82,7 @@ function findStart({ series }: Overview): number {
  * The server reports every few seconds; a long range changes only with each of its steps. A locked account is shown at
  * once, because it needs attention.
  */
-function useReloadOnEvents(overview: Overview | undefined, reload: () => void): void {
+function useReloadOnEvents(overview: OverviewView | undefined, reload: () => void): void {
   const loadedAt = useRef(0)
   useLive('overview', () => {
     const waitMs = Math.min(overview?.stepSeconds ?? 0, 60) * 1000 - 5000
@@ -95,10 +96,10 @@ function useReloadOnEvents(overview: Overview | undefined, reload: () => void): 
 }
 
 const Ranges = ({ current }: { readonly current: Range }) => (
-  <nav class="segments" aria-label={texts.overview.range}>
+  <nav class="segments" aria-label={texts.range}>
     {RANGES.map((range) => (
       <a key={range} href={toHref(['overview'], { range })} aria-current={range === current}>
-        {texts.overview.rangeLabels[range]}
+        {texts.rangeLabels[range]}
       </a>
     ))}
   </nav>
@@ -107,45 +108,45 @@ const Ranges = ({ current }: { readonly current: Range }) => (
 const MAX_RESTARTS = 50
 
 /** When servers started, which explains gaps and falls. */
-function useRestarts({ from, now }: Overview): readonly number[] {
+function useRestarts({ from, now }: OverviewView): readonly number[] {
   const query = { event: 'server.started', since: from * 1000, limit: MAX_RESTARTS }
   const { data } = useResource(
     `restarts ${from} ${Math.floor(now / 60)}`,
-    (signal) => api.get<AuditList>('/audit', query, signal),
+    (signal) => api.get<AuditListView>('/audit', query, signal),
     { keepsLast: true },
   )
   return data?.records.map(({ time }) => Math.floor(time / 1000)) ?? []
 }
 
 /** The last step is still running: its low counts would look like a fall. It is shown only if it is all there is. */
-const withoutRunning = (line: Line): Line =>
+const withoutRunning = (line: LineView): LineView =>
   line.slice(0, -1).some((value) => value !== null) ? [...line.slice(0, -1), null] : line
 
-function Charts({ overview, isTable }: { readonly overview: Overview; readonly isTable: boolean }) {
+function Charts({ overview, isTable }: { readonly overview: OverviewView; readonly isTable: boolean }) {
   const { from, stepSeconds, series } = overview
   const common = { from, stepSeconds, isTable, restarts: useRestarts(overview) }
-  const perStep = texts.chart.perStep(stepSeconds)
-  const toLine = (label: string, values: Line) => ({ label, values: withoutRunning(values) })
-  const doorLines = (lines: Readonly<Record<string, Line>>) =>
-    Object.entries(lines).map(([door, values]) => toLine(texts.doors[door] ?? door, values))
+  const perStep = texts.perStep(stepSeconds)
+  const toLine = (label: string, values: LineView) => ({ label, values: withoutRunning(values) })
+  const doorLines = (lines: Readonly<Record<string, LineView>>) =>
+    Object.entries(lines).map(([door, values]) => toLine(shared.doors[door] ?? door, values))
   return (
     <div class="charts">
-      <Chart {...common} title={texts.overview.signIns} unit={perStep} lines={doorLines(series.signIns)} />
-      <Chart {...common} title={texts.overview.refusals} unit={perStep} lines={doorLines(series.refusals)} />
+      <Chart {...common} title={texts.signIns} unit={perStep} lines={doorLines(series.signIns)} />
+      <Chart {...common} title={texts.refusals} unit={perStep} lines={doorLines(series.refusals)} />
       <Chart
         {...common}
-        title={texts.overview.requests}
+        title={texts.requests}
         unit={perStep}
-        lines={[...doorLines(series.requests), toLine(texts.overview.serverErrorLine, series.serverErrors)]}
+        lines={[...doorLines(series.requests), toLine(texts.serverErrorLine, series.serverErrors)]}
       />
       <Chart
         {...common}
-        title={texts.overview.latency}
+        title={texts.latency}
         format={toMilliseconds}
         lines={[
-          toLine(texts.overview.median, series.latencyMs.p50),
-          toLine(texts.overview.slow, series.latencyMs.p95),
-          toLine(texts.overview.slowUpstream, series.upstreamMs.p95),
+          toLine(texts.median, series.latencyMs.p50),
+          toLine(texts.slow, series.latencyMs.p95),
+          toLine(texts.slowUpstream, series.upstreamMs.p95),
         ]}
       />
     </div>

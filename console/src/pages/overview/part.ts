@@ -1,11 +1,11 @@
 // The parts that the health is about: what they are called, and where their problems are solved.
-import { texts } from '../../texts.ts'
+import { texts } from './texts.ts'
 
 const PROVIDER = /^provider\.(.*)$/
 
 export function toPartLabel(part: string): string {
   const provider = PROVIDER.exec(part)?.[1]
-  return provider === undefined ? (texts.overview.parts[part] ?? part) : texts.overview.provider(provider)
+  return provider === undefined ? (texts.parts[part] ?? part) : texts.provider(provider)
 }
 
 const PAGES: Readonly<Record<string, string>> = { keys: '#/secrets', nodes: '#/nodes' }

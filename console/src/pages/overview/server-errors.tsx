@@ -1,14 +1,15 @@
-import { api, type ServerError } from '../../api/client.ts'
+import { api, type ServerErrorView } from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
-import { texts } from '../../texts.ts'
+import { shared } from '../../texts.ts'
 import { ExactTime } from '../../ui/parts.tsx'
 import { SidePanel } from '../../ui/side-panel.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
+import { texts } from './texts.ts'
 
 interface ServerErrorList {
   readonly node: string
-  readonly errors: readonly ServerError[]
+  readonly errors: readonly ServerErrorView[]
 }
 
 interface ServerErrorsProps {
@@ -24,23 +25,24 @@ export function ServerErrors({ back, version }: ServerErrorsProps) {
     (signal) => api.get<ServerErrorList>('/server-errors', {}, signal),
     { keepsLast: true },
   )
-  const { serverErrors } = texts
+  const { errorList } = texts
   return (
-    <SidePanel title={texts.overview.serverErrors} back={back}>
-      <Loaded resource={list} what={serverErrors.what}>
+    <SidePanel title={texts.serverErrors} back={back}>
+      <Loaded resource={list} what={errorList.what}>
         {({ node, errors }) =>
           errors.length === 0 ? (
-            <Empty title={serverErrors.none} text={serverErrors.noneText(node)} />
+            <Empty title={errorList.none} text={errorList.noneText(node)} />
           ) : (
             <>
-              <p class="quiet">{serverErrors.intro(node)}</p>
+              <p class="quiet">{errorList.intro(node)}</p>
               <Table
-                caption={texts.overview.serverErrors}
+                caption={texts.serverErrors}
                 rows={errors}
-                keyOf={({ request }) => request}
+                // a client chooses the id of its request, so several may have the same
+                keyOf={(error) => String(errors.indexOf(error))}
                 columns={[
-                  { label: texts.audit.time, render: ({ time }) => <ExactTime at={time / 1000} /> },
-                  { label: serverErrors.request, render: (error) => <FailedRequest error={error} /> },
+                  { label: shared.audit.time, render: ({ time }) => <ExactTime at={time / 1000} /> },
+                  { label: errorList.request, render: (error) => <FailedRequest error={error} /> },
                 ]}
               />
             </>
@@ -51,7 +53,7 @@ export function ServerErrors({ back, version }: ServerErrorsProps) {
   )
 }
 
-const FailedRequest = ({ error }: { readonly error: ServerError }) => {
+const FailedRequest = ({ error }: { readonly error: ServerErrorView }) => {
   const { status, method, path, door, reason, request } = error
   return (
     <div class="two-lines">
@@ -59,10 +61,10 @@ const FailedRequest = ({ error }: { readonly error: ServerError }) => {
         {method} {path}
       </div>
       <div>
-        {status}: {reason ?? texts.serverErrors.byUpstream}
+        {status}: {reason ?? texts.errorList.byUpstream}
       </div>
       <div class="quiet small">
-        {texts.doors[door] ?? door} · {texts.serverErrors.id} <span class="mono exact">{request}</span>
+        {shared.doors[door] ?? door} · {texts.errorList.id} <span class="mono exact">{request}</span>
       </div>
     </div>
   )

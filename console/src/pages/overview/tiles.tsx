@@ -1,8 +1,9 @@
-import type { Overview } from '../../api/client.ts'
+import type { OverviewView } from '../../api/client.ts'
 import { toMilliseconds, toTotal } from '../../numbers.ts'
 import { toHref } from '../../router.ts'
-import { texts } from '../../texts.ts'
+import { shared } from '../../texts.ts'
 import { listAlarming, toServerErrors } from './findings.tsx'
+import { texts } from './texts.ts'
 
 interface Tile {
   readonly label: string
@@ -13,7 +14,7 @@ interface Tile {
 }
 
 /** The totals of the range, each with what it counts. */
-export function Tiles({ overview, range }: { readonly overview: Overview; readonly range: string }) {
+export function Tiles({ overview, range }: { readonly overview: OverviewView; readonly range: string }) {
   return (
     <dl class="tiles">
       {listTiles(overview, range).map(({ label, value, note, isAlarming, href }) => (
@@ -27,36 +28,35 @@ export function Tiles({ overview, range }: { readonly overview: Overview; readon
   )
 }
 
-function listTiles(shown: Overview, range: string): readonly Tile[] {
+function listTiles(shown: OverviewView, range: string): readonly Tile[] {
   const { totals, lockedAccounts, series, stepSeconds, range: name } = shown
-  const { overview } = texts
   const alarming = listAlarming(shown)
   const toAudit = (event: string) => toHref(['audit'], { event, range: name })
   const slow = findLast(series.latencyMs.p95)
   return [
-    { label: overview.signIns, value: toTotal(totals.signIns), note: range, href: toAudit('sign-in.accepted') },
-    { label: overview.refusals, value: toTotal(totals.refusals), note: range, href: toAudit('sign-in.refused') },
-    { label: overview.requests, value: toTotal(totals.requests), note: range },
+    { label: texts.signIns, value: toTotal(totals.signIns), note: range, href: toAudit('sign-in.accepted') },
+    { label: texts.refusals, value: toTotal(totals.refusals), note: range, href: toAudit('sign-in.refused') },
+    { label: texts.requests, value: toTotal(totals.requests), note: range },
     {
-      label: overview.serverErrors,
+      label: texts.serverErrors,
       value: toTotal(totals.serverErrors),
       note: range,
       isAlarming: alarming.includes('serverErrors'),
       href: toServerErrors(name),
     },
     {
-      label: overview.latency,
-      value: slow === undefined ? texts.chart.noValue : toMilliseconds(slow),
-      note: overview.latencyNote(stepSeconds),
+      label: texts.latency,
+      value: slow === undefined ? shared.chart.noValue : toMilliseconds(slow),
+      note: texts.latencyNote(stepSeconds),
     },
     {
-      label: overview.lockedAccounts,
+      label: texts.lockedAccounts,
       value: toTotal(lockedAccounts),
-      note: overview.now,
+      note: texts.now,
       isAlarming: alarming.includes('lockedAccounts'),
       href: toHref(['users'], { status: 'locked' }),
     },
-    { label: overview.revoked, value: toTotal(totals.revokedSessions), note: range, href: toAudit('session.revoked') },
+    { label: texts.revoked, value: toTotal(totals.revokedSessions), note: range, href: toAudit('session.revoked') },
   ]
 }
 

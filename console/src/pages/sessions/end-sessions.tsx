@@ -1,10 +1,12 @@
 import { useState } from 'preact/hooks'
-import { api, type EndedPage } from '../../api/client.ts'
+import { api, type EndedPageView } from '../../api/client.ts'
 import type { Route } from '../../router.ts'
-import { texts } from '../../texts.ts'
+import { shared } from '../../texts.ts'
 import { FormDialog } from '../../ui/dialog.tsx'
+import { type Proof, withPassword } from '../../ui/password-proof.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { toFilter } from './filter.ts'
+import { texts } from './texts.ts'
 
 interface EndProps {
   readonly onClose: () => void
@@ -14,16 +16,16 @@ interface EndProps {
 /** Ends the selected sessions. */
 export function EndSome({ ids, onClose, onDone }: EndProps & { readonly ids: readonly string[] }) {
   const end = async () => {
-    const { endedSessions } = await api.post<EndedPage>('/sessions/end', { ids })
-    notify(texts.sessions.endedCount(endedSessions))
+    const { endedSessions } = await withPassword((proof) => api.post<EndedPageView>('/sessions/end', { ids, ...proof }))
+    notify(shared.sessions.endedCount(endedSessions))
     onClose()
     onDone()
   }
-  const label = texts.sessions.endSome(ids.length)
+  const label = texts.endSome(ids.length)
   return (
     <FormDialog title={label} action={label} isDanger onClose={onClose} onSubmit={end}>
-      <p>{texts.sessions.endAllText(ids.length)}</p>
-      <p class="quiet">{texts.sessions.keepsOwn}</p>
+      <p>{shared.sessions.endAllText(ids.length)}</p>
+      <p class="quiet">{texts.keepsOwn}</p>
     </FormDialog>
   )
 }
@@ -36,27 +38,33 @@ export function EndAll({ query, onClose, onDone }: EndProps & { readonly query: 
     const filter = toFilter(query)
     let total = 0
     let after: string | undefined
+    let proof: Proof = {}
     do {
-      const page: EndedPage = await api.post('/sessions/end', { all: true, ...filter, ...(after && { after }) })
+      const body = { all: true, ...filter, ...(after && { after }) }
+      const page: EndedPageView = await withPassword((given) => {
+        // asked once, for all pages
+        proof = { ...proof, ...given }
+        return api.post('/sessions/end', { ...body, ...proof })
+      })
       total += page.endedSessions
       after = page.next
       setEnded(total)
     } while (after !== undefined)
-    notify(texts.sessions.endedCount(total))
+    notify(shared.sessions.endedCount(total))
     onClose()
     onDone()
   }
-  const label = search === '' && age === '' ? texts.sessions.endAll : texts.sessions.endFound
+  const label = search === '' && age === '' ? texts.endAll : texts.endFound
   return (
     <FormDialog title={label} action={label} isDanger onClose={onClose} onSubmit={end}>
       <p>
         {search === ''
-          ? texts.sessions.endEveryText
-          : texts.sessions.endFoundText(texts.sessions.keys[by as keyof typeof texts.sessions.keys] ?? by, search)}
+          ? texts.endEveryText
+          : texts.endFoundText(texts.keys[by as keyof typeof texts.keys] ?? by, search)}
       </p>
-      {age !== '' && <p>{texts.sessions.endOlderText(texts.sessions.ages[age as keyof typeof texts.sessions.ages])}</p>}
-      <p class="quiet">{texts.sessions.keepsOwn}</p>
-      {ended > 0 && <p role="status">{texts.sessions.endedCount(ended)}</p>}
+      {age !== '' && <p>{texts.endOlderText(texts.ages[age as keyof typeof texts.ages])}</p>}
+      <p class="quiet">{texts.keepsOwn}</p>
+      {ended > 0 && <p role="status">{shared.sessions.endedCount(ended)}</p>}
     </FormDialog>
   )
 }

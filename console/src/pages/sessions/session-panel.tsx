@@ -1,15 +1,17 @@
-import { api, type ListedSession } from '../../api/client.ts'
+import { api, type ListedSessionView } from '../../api/client.ts'
 import { toHref } from '../../router.ts'
-import { texts } from '../../texts.ts'
+import { shared } from '../../texts.ts'
 import { ActionButton } from '../../ui/action-button.tsx'
 import { Address, Badge, ButtonLink, Facts, Time } from '../../ui/parts.tsx'
+import { withPassword } from '../../ui/password-proof.tsx'
 import { SidePanel } from '../../ui/side-panel.tsx'
 import { Empty } from '../../ui/states.tsx'
 import { notify } from '../../ui/toast.tsx'
+import { texts } from './texts.ts'
 
 interface SessionPanelProps {
   /** `undefined`: the list does not have it. */
-  readonly session: ListedSession | undefined
+  readonly session: ListedSessionView | undefined
   readonly back: string
   readonly onChange: () => void
 }
@@ -17,50 +19,48 @@ interface SessionPanelProps {
 export function SessionPanel({ session, back, onChange }: SessionPanelProps) {
   if (!session)
     return (
-      <SidePanel title={texts.sessions.one} back={back}>
-        <Empty title={texts.sessions.notListed} text={texts.sessions.notListedText} />
+      <SidePanel title={texts.one} back={back}>
+        <Empty title={texts.notListed} text={texts.notListedText} />
       </SidePanel>
     )
   const { name, peer, client, userAgent, door, createdAt, seenAt, expiresAt, isCurrent, isAdministrator } = session
   const end = async () => {
-    await api.post('/sessions/end', { ids: [session.id] })
-    notify(texts.sessions.ended)
+    await withPassword((proof) => api.post('/sessions/end', { ids: [session.id], ...proof }))
+    notify(shared.sessions.ended)
     onChange()
   }
   return (
     <SidePanel
-      title={texts.sessions.openedFrom(name, peer)}
-      badges={isCurrent && <Badge tone="accent">{texts.sessions.current}</Badge>}
+      title={texts.openedFrom(name, peer)}
+      badges={isCurrent && <Badge tone="accent">{shared.sessions.current}</Badge>}
       back={back}
     >
       <Facts
         facts={[
           [
-            texts.sessions.keys.user,
+            texts.keys.user,
             <a key="name" class="mono" href={toHref([isAdministrator ? 'administrators' : 'users', name])}>
               {name}
             </a>,
           ],
-          ...(peer === '' ? [] : [[texts.sessions.address, <Address key="address" of={peer} />] as const]),
-          [texts.sessions.client, client || texts.sessions.noAgent],
-          [texts.sessions.door, texts.doors[door] ?? door],
-          [texts.sessions.opened, <Time key="opened" at={createdAt} />],
-          [texts.sessions.seen, <Time key="seen" at={seenAt} />],
-          [texts.sessions.expires, <Time key="expires" at={expiresAt} />],
-          [texts.sessions.agent, <span key="agent">{userAgent || texts.sessions.noAgent}</span>],
+          ...(peer === '' ? [] : [[texts.address, <Address key="address" of={peer} />] as const]),
+          [shared.sessions.client, client || shared.sessions.noAgent],
+          [texts.door, shared.doors[door] ?? door],
+          [texts.opened, <Time key="opened" at={createdAt} />],
+          [shared.sessions.seen, <Time key="seen" at={seenAt} />],
+          [texts.expires, <Time key="expires" at={expiresAt} />],
+          [texts.agent, <span key="agent">{userAgent || shared.sessions.noAgent}</span>],
         ]}
       />
       <div class="row">
         {!isCurrent && (
           <ActionButton kind="danger" run={end}>
-            {texts.sessions.endOne}
+            {texts.endOne}
           </ActionButton>
         )}
-        <ButtonLink href={toHref(['sessions'], { search: name })}>{texts.sessions.ofUser(name)}</ButtonLink>
+        <ButtonLink href={toHref(['sessions'], { search: name })}>{texts.ofUser(name)}</ButtonLink>
         {peer !== '' && (
-          <ButtonLink href={toHref(['sessions'], { by: 'address', search: peer })}>
-            {texts.sessions.fromAddress}
-          </ButtonLink>
+          <ButtonLink href={toHref(['sessions'], { by: 'address', search: peer })}>{texts.fromAddress}</ButtonLink>
         )}
       </div>
     </SidePanel>

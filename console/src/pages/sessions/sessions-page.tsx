@@ -1,18 +1,20 @@
-import type { ListedSession, SessionPage } from '../../api/client.ts'
+import type { ListedSessionView, SessionPageView } from '../../api/client.ts'
 import { Page } from '../../frame/page.tsx'
 import { closeDialog, openDialog, type Route, useRoute } from '../../router.ts'
-import { texts } from '../../texts.ts'
+import { shared } from '../../texts.ts'
 import { List, NameLink, NoRows, SelectionBar, useList } from '../../ui/list.tsx'
 import { Address, Badge, Button, Heading, Time } from '../../ui/parts.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Choice, Toolbar } from '../../ui/toolbar.tsx'
 import { EndAll, EndSome } from './end-sessions.tsx'
 import { toFilter } from './filter.ts'
+import { page } from './index.ts'
 import { SessionPanel } from './session-panel.tsx'
+import { texts } from './texts.ts'
 
 export function SessionsPage() {
   const { do: action } = useRoute().query
-  const list = useList<SessionPage>('/sessions', {
+  const list = useList<SessionPageView>('/sessions', {
     max: 500,
     events: /^(?:session|user|administrator)\.|^sign-in\.accepted/,
     toFilter,
@@ -33,45 +35,41 @@ export function SessionsPage() {
   )
   return (
     <Page panel={panel}>
-      <Heading text={texts.sessions.intro}>
+      <Heading text={texts.intro}>
         <Button kind="danger" onClick={() => openDialog('end-all')}>
-          {isFiltered ? texts.sessions.endFound : texts.sessions.endAll}
+          {isFiltered ? texts.endFound : texts.endAll}
         </Button>
       </Heading>
       <div class="wide">
         {ids.length > 0 ? (
-          <SelectionBar
-            text={texts.sessions.selected(ids.length)}
-            label={texts.sessions.selected(ids.length)}
-            onClear={clear}
-          >
+          <SelectionBar text={texts.selected(ids.length)} label={texts.selected(ids.length)} onClear={clear}>
             <Button kind="danger" onClick={() => openDialog('end-some')}>
-              {texts.sessions.endSome(ids.length)}
+              {texts.endSome(ids.length)}
             </Button>
           </SelectionBar>
         ) : (
           <Toolbar
             name="search"
-            label={texts.sessions.search[by as keyof typeof texts.sessions.search]}
+            label={texts.search[by as keyof typeof texts.search]}
             value={search}
             found={list.data && describeCount(list.data)}
           >
-            <Choice name="by" label={texts.sessions.by} value={by} options={Object.entries(texts.sessions.keys)} />
-            <Choice name="age" label={texts.sessions.age} value={age} options={Object.entries(texts.sessions.ages)} />
+            <Choice name="by" label={texts.by} value={by} options={Object.entries(texts.keys)} />
+            <Choice name="age" label={texts.age} value={age} options={Object.entries(texts.ages)} />
           </Toolbar>
         )}
         <List
           list={list}
-          what={texts.sessions.what}
-          caption={texts.pages.sessions}
+          what={shared.sessions.what}
+          caption={page.title}
           columns={toColumns(query)}
           rowsOf={(page) => page.sessions}
           keyOf={({ id }) => id}
-          nameOf={({ name, peer }) => texts.sessions.openedFrom(name, peer)}
+          nameOf={({ name, peer }) => texts.openedFrom(name, peer)}
           canSelect
           count={describeCount}
-          narrow={texts.sessions.narrow}
-          none={<NoRows page="sessions" isFiltered={isFiltered} words={texts.sessions} />}
+          narrow={texts.narrow}
+          none={<NoRows page="sessions" isFiltered={isFiltered} words={{ ...shared.sessions, ...texts }} />}
         />
       </div>
       {action === 'end-all' && <EndAll query={query} onClose={closeDialog} onDone={finish} />}
@@ -80,44 +78,43 @@ export function SessionsPage() {
   )
 }
 
-const describeCount = ({ sessions, next }: SessionPage): string =>
-  texts.sessions.count(sessions.length, next !== undefined)
+const describeCount = ({ sessions, next }: SessionPageView): string => texts.count(sessions.length, next !== undefined)
 
-const toColumns = (query: Route['query']): readonly Column<ListedSession>[] => [
+const toColumns = (query: Route['query']): readonly Column<ListedSessionView>[] => [
   {
-    label: texts.sessions.keys.user,
+    label: texts.keys.user,
     sortBy: ({ name }) => name.toLowerCase(),
     render: ({ id, name, isCurrent }) => (
       <>
         <NameLink path={['sessions', id]} query={query}>
           {name}
         </NameLink>{' '}
-        {isCurrent && <Badge tone="accent">{texts.sessions.current}</Badge>}
+        {isCurrent && <Badge tone="accent">{shared.sessions.current}</Badge>}
       </>
     ),
   },
   {
-    label: texts.sessions.address,
+    label: texts.address,
     sortBy: ({ peer }) => peer,
     render: ({ peer }) => <Address of={peer} />,
   },
   {
-    label: texts.sessions.client,
+    label: shared.sessions.client,
     sortBy: ({ client }) => client.toLowerCase(),
     render: ({ client, userAgent }) => (
       <div class="cut" title={userAgent}>
-        {client || texts.sessions.noAgent}
+        {client || shared.sessions.noAgent}
       </div>
     ),
   },
-  { label: texts.sessions.door, isMinor: true, render: ({ door }) => texts.doors[door] ?? door },
+  { label: texts.door, isMinor: true, render: ({ door }) => shared.doors[door] ?? door },
   {
-    label: texts.sessions.opened,
+    label: texts.opened,
     sortBy: ({ createdAt }) => createdAt,
     render: ({ createdAt }) => <Time at={createdAt} />,
   },
   {
-    label: texts.sessions.seen,
+    label: shared.sessions.seen,
     isMinor: true,
     sortBy: ({ seenAt }) => seenAt,
     render: ({ seenAt }) => <Time at={seenAt} />,

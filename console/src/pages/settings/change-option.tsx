@@ -1,19 +1,30 @@
-import { api, type ServerOption, type SettingChange, type SettingPreview, toPath } from '../../api/client.ts'
+import {
+  api,
+  type ServerOptionView,
+  type SettingChangeView,
+  type SettingPreviewView,
+  toPath,
+} from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
-import { texts } from '../../texts.ts'
+import { shared } from '../../texts.ts'
 import { SelectField, TextField, useSubmit } from '../../ui/field.tsx'
 import { Button } from '../../ui/parts.tsx'
 import { Overridden, useSharedValue } from '../../ui/shared-value.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { useDebounced } from '../../ui/use-debounced.ts'
+import { texts } from './texts.ts'
 
 /** Checked by the server as you type; it also says what the change does. */
-export function ChangeOption({ option, onChange }: Readonly<{ option: ServerOption; onChange: () => void }>) {
+export function ChangeOption({ option, onChange }: Readonly<{ option: ServerOptionView; onChange: () => void }>) {
   const current = option.isSecret ? '' : option.value
-  const { value, setValue, base, isChanged, isOverridden, keep, replace } = useSharedValue(current)
+  const { value, setValue, base, isChanged, isOverridden, keep, replace, setSaved } = useSharedValue(current)
   const preview = usePreview(option, useDebounced(value), isChanged)
   // after a refusal too: another value may be the reason
-  const set = useSubmit(() => setOption(option, { value, base }, onChange).finally(onChange))
+  const set = useSubmit(async () => {
+    await setOption(option, { value, base }, onChange).finally(onChange)
+    // a secret is never loaded: its field is empty for the next change
+    if (!option.isSecret) setSaved()
+  })
   const unset = useSubmit(() => unsetOption(option, onChange).then(onChange))
   const problem = preview?.problems.join(' ') || set.problem || unset.problem
   return (
@@ -30,11 +41,11 @@ export function ChangeOption({ option, onChange }: Readonly<{ option: ServerOpti
           isBusy={set.isBusy}
           disabled={!isChanged || isOverridden || (preview?.problems.length ?? 1) > 0}
         >
-          {texts.settings.set(option.name)}
+          {texts.set(option.name)}
         </Button>
         {option.source.kind === 'run time' && (
           <Button isBusy={unset.isBusy} onClick={() => unset.submit()}>
-            {texts.settings.unset}
+            {texts.unset}
           </Button>
         )}
       </div>
@@ -42,10 +53,10 @@ export function ChangeOption({ option, onChange }: Readonly<{ option: ServerOpti
   )
 }
 
-function usePreview(option: ServerOption, value: string, isChanged: boolean): SettingPreview | undefined {
+function usePreview(option: ServerOptionView, value: string, isChanged: boolean): SettingPreviewView | undefined {
   const path = `${toPath('settings', option.section, option.key)}/preview`
   const { data } = useResource(`preview ${option.name} ${value}`, async (signal) =>
-    isChanged ? api.post<SettingPreview>(path, { value }, signal) : undefined,
+    isChanged ? api.post<SettingPreviewView>(path, { value }, signal) : undefined,
   )
   return data
 }
@@ -56,32 +67,35 @@ interface Change {
   readonly base: string
 }
 
-async function setOption(option: ServerOption, { value, base }: Change, onChange: () => void): Promise<void> {
+async function setOption(option: ServerOptionView, { value, base }: Change, onChange: () => void): Promise<void> {
   const path = toPath('settings', option.section, option.key)
-  const { needsRestart } = await api.put<SettingChange>(path, { value, ...(!option.isSecret && { expected: base }) })
-  const text = needsRestart ? texts.settings.savedForRestart(option.name) : texts.settings.saved(option.name)
+  const { needsRestart } = await api.put<SettingChangeView>(path, {
+    value,
+    ...(!option.isSecret && { expected: base }),
+  })
+  const text = needsRestart ? texts.savedForRestart(option.name) : texts.saved(option.name)
   notify(text, toUndo(option, onChange))
 }
 
-async function unsetOption(option: ServerOption, onChange: () => void): Promise<void> {
+async function unsetOption(option: ServerOptionView, onChange: () => void): Promise<void> {
   await api.delete(toPath('settings', option.section, option.key))
-  notify(texts.settings.removed(option.name), toUndo(option, onChange))
+  notify(texts.removed(option.name), toUndo(option, onChange))
 }
 
 /** Restores what was configured before. A secret cannot be restored: the console never had it. */
-function toUndo(option: ServerOption, onChange: () => void): (() => Promise<void>) | undefined {
+function toUndo(option: ServerOptionView, onChange: () => void): (() => Promise<void>) | undefined {
   const { section, key, value, source, isSecret } = option
   if (isSecret) return undefined
   const path = toPath('settings', section, key)
   return async () => {
     await (source.kind === 'run time' ? api.put(path, { value }) : api.delete(path))
-    notify(texts.settings.undone(option.name))
+    notify(texts.undone(option.name))
     onChange()
   }
 }
 
 interface ValueFieldProps {
-  readonly option: ServerOption
+  readonly option: ServerOptionView
   readonly value: string
   readonly problem: string | undefined
   readonly onValue: (value: string) => void
@@ -89,10 +103,10 @@ interface ValueFieldProps {
 
 function ValueField({ option, value, problem, onValue }: ValueFieldProps) {
   const hint = option.type === 'boolean' ? undefined : option.expects
-  const common = { label: texts.settings.newValue, hint, problem: problem || undefined, value, onValue }
+  const common = { label: texts.newValue, hint, problem: problem || undefined, value, onValue }
   const choices = option.type === 'boolean' ? ['true', 'false'] : option.choices
   if (choices)
-    return <SelectField {...common} options={choices.map((choice) => [choice, choice || texts.settings.empty])} />
+    return <SelectField {...common} options={choices.map((choice) => [choice, choice || shared.sharedValue.empty])} />
   return (
     <TextField {...common} type={option.isSecret ? 'password' : 'text'} isMono autoComplete="off" spellcheck={false} />
   )

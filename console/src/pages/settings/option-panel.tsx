@@ -1,12 +1,13 @@
-import type { ServerOption } from '../../api/client.ts'
-import { texts } from '../../texts.ts'
+import type { ServerOptionView } from '../../api/client.ts'
+import { shared } from '../../texts.ts'
 import { Badge, type Fact, Facts, Section, Time } from '../../ui/parts.tsx'
 import { SidePanel } from '../../ui/side-panel.tsx'
 import { ChangeOption } from './change-option.tsx'
 import { OptionValue } from './option-value.tsx'
+import { texts } from './texts.ts'
 
 interface OptionPanelProps {
-  readonly option: ServerOption
+  readonly option: ServerOptionView
   readonly back: string
   readonly onChange: () => void
 }
@@ -15,49 +16,48 @@ interface OptionPanelProps {
 export function OptionPanel({ option, back, onChange }: OptionPanelProps) {
   const { name, help, details, fixed, effect } = option
   return (
-    <SidePanel title={name} badges={<Badge>{texts.settings.effects[effect]}</Badge>} back={back}>
+    <SidePanel title={name} badges={<Badge>{texts.effects[effect]}</Badge>} back={back}>
       <p>
         {help} {details}
       </p>
       <Facts facts={listFacts(option)} />
-      <Section title={texts.settings.change}>
+      <Section title={texts.change}>
         {fixed === undefined ? (
           <ChangeOption option={option} onChange={onChange} />
         ) : (
-          <p class="quiet">{texts.settings.fixed(fixed)}</p>
+          <p class="quiet">{texts.fixed(fixed)}</p>
         )}
       </Section>
     </SidePanel>
   )
 }
 
-function listFacts(option: ServerOption): readonly Fact[] {
-  const { settings } = texts
+function listFacts(option: ServerOptionView): readonly Fact[] {
   const { default: initial, source, changedAt, running, expects } = option
   const facts: readonly (Fact | undefined)[] = [
-    [settings.value, <OptionValue key="value" option={option} />],
+    [texts.value, <OptionValue key="value" option={option} />],
     running === undefined
       ? undefined
       : [
-          settings.running,
+          texts.running,
           <span key="running" class="mono">
             {running}
           </span>,
         ],
     [
-      settings.source,
+      texts.source,
       <span key="source" class="mono">
-        {source.kind === 'default' ? settings.default : source.text}
+        {source.kind === 'default' ? texts.default : source.text}
       </span>,
     ],
-    changedAt === undefined ? undefined : [settings.changed, <Time key="changed" at={changedAt} />],
+    changedAt === undefined ? undefined : [texts.changed, <Time key="changed" at={changedAt} />],
     [
-      settings.defaultValue,
+      texts.defaultValue,
       <span key="default" class="mono">
-        {initial || settings.empty}
+        {initial || shared.sharedValue.empty}
       </span>,
     ],
-    [settings.expects, expects],
+    [texts.expects, expects],
   ]
   return facts.filter((fact) => fact !== undefined)
 }

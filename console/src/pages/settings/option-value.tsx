@@ -1,15 +1,16 @@
-import type { ServerOption } from '../../api/client.ts'
-import { texts } from '../../texts.ts'
+import type { ServerOptionView } from '../../api/client.ts'
+import { shared } from '../../texts.ts'
 import { toDuration } from '../../times.ts'
+import { texts } from './texts.ts'
 
 /** The configured value, with what it means. Secrets are never shown. */
-export function OptionValue({ option }: { readonly option: ServerOption }) {
+export function OptionValue({ option }: { readonly option: ServerOptionView }) {
   const { value, isSecret } = option
-  if (value === '') return <span class="quiet">{texts.settings.empty}</span>
+  if (value === '') return <span class="quiet">{shared.sharedValue.empty}</span>
   const meaning = isSecret ? '' : describeNumber(option)
   return (
     <span>
-      <span class="mono">{isSecret ? texts.settings.hidden : value}</span>
+      <span class="mono">{isSecret ? texts.hidden : value}</span>
       {meaning && <span class="quiet"> ({meaning})</span>}
     </span>
   )
@@ -22,7 +23,7 @@ const MILLISECONDS = /^Milliseconds\b/
 const MIN_SHORTENED = 120
 
 /** "4 GiB", "10 min", "no limit": the help says what a number counts, and what 0 means. */
-function describeNumber({ value, help, details = '' }: ServerOption): string {
+function describeNumber({ value, help, details = '' }: ServerOptionView): string {
   if (!/^\d+$/.test(value)) return ''
   const number = Number(value)
   if (number === 0) return ZERO.exec(`${help} ${details}`)?.[1] ?? ''

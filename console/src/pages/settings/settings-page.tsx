@@ -1,15 +1,15 @@
-import { api, askEarly, type OptionList, type ServerOption } from '../../api/client.ts'
+import { api, askEarly, type OptionListView, type ServerOptionView } from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { useLiveReload } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
 import { toHref, useRoute } from '../../router.ts'
-import { texts } from '../../texts.ts'
 import { Badge, ButtonLink, Heading } from '../../ui/parts.tsx'
 import { Empty, Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Choice, Toolbar } from '../../ui/toolbar.tsx'
 import { OptionPanel } from './option-panel.tsx'
 import { OptionValue } from './option-value.tsx'
+import { texts } from './texts.ts'
 
 askEarly('/options', {})
 
@@ -18,29 +18,19 @@ export function SettingsPage() {
   const { path, query } = useRoute()
   const [, name] = path
   const filter = { search: query['search'] ?? '', show: query['show'] ?? '' }
-  const resource = useResource('options', (signal) => api.get<OptionList>('/options', {}, signal))
+  const resource = useResource('options', (signal) => api.get<OptionListView>('/options', {}, signal))
   useLiveReload(({ event }) => event === 'option.changed' || event === 'configuration.reloaded', resource.reload)
   const found = resource.data?.options.filter((each) => matches(each, filter))
   const option = resource.data?.options.find((each) => each.name === name)
   const back = toHref(['settings'], query)
   return (
     <Page panel={option && <OptionPanel key={name} option={option} back={back} onChange={resource.reload} />}>
-      <Heading text={texts.settings.intro} />
+      <Heading text={texts.intro} />
       <div class="wide">
-        <Toolbar
-          name="search"
-          label={texts.settings.search}
-          value={filter.search}
-          found={found && texts.settings.count(found.length)}
-        >
-          <Choice
-            name="show"
-            label={texts.settings.show}
-            value={filter.show}
-            options={Object.entries(texts.settings.filters)}
-          />
+        <Toolbar name="search" label={texts.search} value={filter.search} found={found && texts.count(found.length)}>
+          <Choice name="show" label={texts.show} value={filter.show} options={Object.entries(texts.filters)} />
         </Toolbar>
-        <Loaded resource={resource} what={texts.settings.what} shape="rows">
+        <Loaded resource={resource} what={texts.what} shape="rows">
           {({ sections }) => <Sections sections={sections} options={found ?? []} current={name} query={query} />}
         </Loaded>
       </div>
@@ -48,20 +38,20 @@ export function SettingsPage() {
   )
 }
 
-const SHOWN: Readonly<Record<string, (option: ServerOption) => boolean>> = {
+const SHOWN: Readonly<Record<string, (option: ServerOptionView) => boolean>> = {
   changed: ({ source }) => source.kind !== 'default',
   runTime: ({ source }) => source.kind === 'run time',
   waiting: ({ running }) => running !== undefined,
 }
 
-function matches(option: ServerOption, { search, show }: Readonly<{ search: string; show: string }>): boolean {
+function matches(option: ServerOptionView, { search, show }: Readonly<{ search: string; show: string }>): boolean {
   const words = `${option.name} ${option.help} ${option.value}`.toLowerCase()
   return words.includes(search.trim().toLowerCase()) && (SHOWN[show]?.(option) ?? true)
 }
 
 interface SectionsProps {
-  readonly sections: OptionList['sections']
-  readonly options: readonly ServerOption[]
+  readonly sections: OptionListView['sections']
+  readonly options: readonly ServerOptionView[]
   readonly current: string | undefined
   readonly query: Readonly<Record<string, string>>
 }
@@ -96,7 +86,7 @@ const toId = (section: string): string => `section-${section}`
 
 /** A link would change the address, which holds the state of the page. */
 const SectionIndex = ({ names }: { readonly names: readonly string[] }) => (
-  <nav class="chips section-index" aria-label={texts.settings.sections}>
+  <nav class="chips section-index" aria-label={texts.sections}>
     {names.map((name) => (
       <button
         key={name}
@@ -110,9 +100,9 @@ const SectionIndex = ({ names }: { readonly names: readonly string[] }) => (
   </nav>
 )
 
-const toColumns = (query: Readonly<Record<string, string>>): readonly Column<ServerOption>[] => [
+const toColumns = (query: Readonly<Record<string, string>>): readonly Column<ServerOptionView>[] => [
   {
-    label: texts.settings.option,
+    label: texts.option,
     render: ({ name, key, help }) => (
       <span class="option">
         <a class="name" href={toHref(['settings', name], query)}>
@@ -122,25 +112,25 @@ const toColumns = (query: Readonly<Record<string, string>>): readonly Column<Ser
       </span>
     ),
   },
-  { label: texts.settings.value, render: (option) => <OptionValue option={option} /> },
+  { label: texts.value, render: (option) => <OptionValue option={option} /> },
   {
-    label: texts.settings.source,
+    label: texts.source,
     render: ({ source }) =>
       source.kind === 'default' ? (
-        <span class="quiet usual">{texts.settings.default}</span>
+        <span class="quiet usual">{texts.default}</span>
       ) : (
         <span class="mono">{source.text}</span>
       ),
   },
   {
-    label: texts.settings.effect,
+    label: texts.effect,
     isMinor: true,
     render: ({ effect, running }) =>
       running === undefined && effect === 'live' ? (
-        <span class="quiet usual">{texts.settings.effects.live}</span>
+        <span class="quiet usual">{texts.effects.live}</span>
       ) : (
         <Badge tone={running === undefined ? undefined : 'warning'}>
-          {running === undefined ? texts.settings.effects.restart : texts.settings.waits}
+          {running === undefined ? texts.effects.restart : texts.waits}
         </Badge>
       ),
   },
@@ -148,8 +138,8 @@ const toColumns = (query: Readonly<Record<string, string>>): readonly Column<Ser
 
 const NoOptions = () => (
   <div class="card">
-    <Empty title={texts.settings.none} text={texts.settings.noneText}>
-      <ButtonLink href={toHref(['settings'])}>{texts.settings.showAll}</ButtonLink>
+    <Empty title={texts.none} text={texts.noneText}>
+      <ButtonLink href={toHref(['settings'])}>{texts.showAll}</ButtonLink>
     </Empty>
   </div>
 )

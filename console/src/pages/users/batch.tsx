@@ -1,13 +1,14 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { api, type BatchReport, type User } from '../../api/client.ts'
-import { texts } from '../../texts.ts'
+import { api, type BatchReportView, type ListedUserView } from '../../api/client.ts'
+import { shared } from '../../texts.ts'
 import { FormDialog, ReportDialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { SelectionBar } from '../../ui/list.tsx'
 import { NamesField } from '../../ui/names-field.tsx'
 import { Button, Chips } from '../../ui/parts.tsx'
 import { notify } from '../../ui/toast.tsx'
+import { texts } from './texts.ts'
 
 type BatchAction = keyof typeof texts.batch.actions
 
@@ -20,7 +21,7 @@ interface BatchBarProps {
   /** Selects users beyond those that the list shows. */
   readonly selectAll: ComponentChildren
   /** As the list shows them now. */
-  readonly users: readonly User[]
+  readonly users: readonly ListedUserView[]
   readonly onClear: () => void
   readonly onDone: () => void
 }
@@ -52,12 +53,12 @@ interface Batch {
   readonly roles?: readonly string[]
 }
 
-const send = (batch: Batch) => api.post<BatchReport>('/user-batch', batch)
+const send = (batch: Batch) => api.post<BatchReportView>('/user-batch', batch)
 
 /** What restores these users as they were before. Ended sessions and deleted users do not come back. */
-function invert({ action, roles = [] }: Omit<Batch, 'names'>, users: readonly User[]): readonly Batch[] {
+function invert({ action, roles = [] }: Omit<Batch, 'names'>, users: readonly ListedUserView[]): readonly Batch[] {
   // those whom the action left as they were keep what they have
-  const toBatch = (back: BatchAction, isChanged: (user: User) => boolean) => ({
+  const toBatch = (back: BatchAction, isChanged: (user: ListedUserView) => boolean) => ({
     action: back,
     names: users.filter(isChanged).map(({ name }) => name),
   })
@@ -84,7 +85,7 @@ const MAX_UNASKED = 10
 
 function BatchDialog({ action, names, users, onClose, onDone }: BatchDialogProps) {
   const [roles, setRoles] = useState<readonly string[]>([])
-  const [failed, setFailed] = useState<BatchReport['outcomes']>()
+  const [failed, setFailed] = useState<BatchReportView['outcomes']>()
   const hasRoles = WITH_ROLES.has(action)
   const [typed, setTyped] = useState('')
   const asksNumber = action === 'delete' && names.length > MAX_UNASKED
@@ -125,7 +126,7 @@ function BatchDialog({ action, names, users, onClose, onDone }: BatchDialogProps
         <Chips items={names.slice(0, SAMPLE)} /> {names.length > SAMPLE && texts.batch.andMore(names.length - SAMPLE)}
       </div>
       <p>{texts.batch.effects[action]}</p>
-      {hasRoles && <NamesField label={texts.users.roles} names={roles} onNames={setRoles} of="roles" />}
+      {hasRoles && <NamesField label={shared.users.roles} names={roles} onNames={setRoles} of="roles" />}
       {asksNumber && <TextField label={texts.batch.typeNumber(names.length)} value={typed} onValue={setTyped} />}
     </FormDialog>
   )

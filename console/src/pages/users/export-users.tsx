@@ -1,10 +1,10 @@
 import { useRef, useState } from 'preact/hooks'
 import { api } from '../../api/client.ts'
-import { texts } from '../../texts.ts'
 import { FormDialog } from '../../ui/dialog.tsx'
 import { saveFile } from '../../ui/save-file.ts'
 import { Progress } from '../../ui/states.tsx'
 import { notify } from '../../ui/toast.tsx'
+import { texts } from './texts.ts'
 import { renderTransferFile } from './transfer-file.ts'
 
 interface ExportPage {

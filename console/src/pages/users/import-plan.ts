@@ -1,8 +1,10 @@
 // What an import will do, before it is done: a trial at the server, and a comparison with the users that exist.
+import { GIVEN_FIELDS } from '../../../../src/directory/users/fields.ts'
 import { type PlainUser, toDraftMembers } from '../../../../src/transfer/plain-list.ts'
-import { api, toMessage, toPath, type User } from '../../api/client.ts'
-import { texts } from '../../texts.ts'
+import { api, type ListedUserView, toMessage, toPath } from '../../api/client.ts'
+import { shared } from '../../texts.ts'
 import { withPassword } from '../../ui/password-proof.tsx'
+import { texts } from './texts.ts'
 import type { ReadFile } from './transfer-file.ts'
 
 export type Kind = 'created' | 'replaced' | 'changed' | 'kept' | 'refused'
@@ -14,7 +16,7 @@ interface Outcome {
   readonly user?: ExistingUser
 }
 
-type ExistingUser = Pick<User, 'name' | 'roles' | 'grants' | 'expires' | 'active'>
+type ExistingUser = Pick<ListedUserView, 'name' | 'roles' | 'grants'> & Readonly<Record<string, unknown>>
 
 export interface Step {
   readonly name: string
@@ -91,13 +93,18 @@ function describeStep(given: PlainUser, outcome: Outcome | undefined, replaces: 
   return step.kind === 'created' ? { ...step, notes: describeNew(given) } : step
 }
 
-function describeNew({ roles = [], grants = [], expires, active }: PlainUser): readonly string[] {
+function describeNew({
+  password: _,
+  mustChangePassword: __,
+  roles = [],
+  grants = [],
+  ...others
+}: PlainUser): readonly string[] {
   const { change } = texts.transfer
   return [
     ...(roles.length > 0 ? [change.roles([], roles)] : []),
     ...grants.map(({ database, level }) => change.grant(database, undefined, level)),
-    ...(expires === undefined ? [] : [change.expires(undefined, expires)]),
-    ...(active === false ? [change.active(false)] : []),
+    ...listFields(others, {}).map(({ note }) => note),
   ]
 }
 
@@ -109,7 +116,7 @@ function compare(given: PlainUser, user: ExistingUser): Step {
 }
 
 function listChanges(given: PlainUser, user: ExistingUser): readonly Change[] {
-  const { password, mustChangePassword = true, roles, grants = [], expires, active } = given
+  const { password, mustChangePassword = true, roles, grants = [], ...others } = given
   const { change } = texts.transfer
   const to = (path: string, note: string, body: object): Change => ({
     note,
@@ -124,13 +131,28 @@ function listChanges(given: PlainUser, user: ExistingUser): readonly Change[] {
     ...granted.map((grant) =>
       to('grants', change.grant(grant.database, user.grants[grant.database]?.level, grant.level), grant),
     ),
-    ...(expires !== undefined && Date.parse(expires) !== Date.parse(user.expires ?? '')
-      ? [to('expiry', change.expires(user.expires, expires), { expires })]
-      : []),
-    ...(active !== undefined && active !== user.active ? [to('active', change.active(active), { active })] : []),
+    ...listFields(others, user).map(({ path, note, body }) => to(path, note, body)),
     ...(password === undefined ? [] : [to('password', change.password, { password, mustChangePassword })]),
   ]
 }
+
+type Values = Readonly<Record<string, unknown>>
+
+/** The fields with an operation of their own whose value differs from that of the user. */
+const listFields = (given: Values, user: Values): readonly Change[] =>
+  Object.entries(given).flatMap(([member, value]) => {
+    const { set, type, empty } = GIVEN_FIELDS.get(member) ?? {}
+    const before = user[member] ?? empty ?? (type === 'time' ? shared.time.never : false)
+    const isSame = type === 'time' ? Date.parse(String(value)) === Date.parse(String(before)) : value === before
+    if (!set || isSame) return []
+    return [
+      {
+        path: set.path,
+        note: texts.transfer.change.field(member, before, value),
+        body: { [set.member.replace('?', '')]: value },
+      },
+    ]
+  })
 
 /** Makes the changes of one user that exists. */
 async function applyChanges({ name, changes = [] }: Step): Promise<Step> {

@@ -1,12 +1,13 @@
 import { useRef, useState } from 'preact/hooks'
 import { useResource } from '../../api/use-resource.ts'
-import { texts } from '../../texts.ts'
+import { shared } from '../../texts.ts'
 import { Dialog, FormDialog } from '../../ui/dialog.tsx'
 import { CheckField, Field } from '../../ui/field.tsx'
 import { Badge, Button, Facts } from '../../ui/parts.tsx'
 import { Loaded, Progress } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { type Kind, MAX_PREVIEW, planImport, runImport, type Step } from './import-plan.ts'
+import { texts } from './texts.ts'
 import { type ReadFile, readTransferFile } from './transfer-file.ts'
 
 interface Report {
@@ -156,7 +157,7 @@ function Preview({ steps, isPart }: { readonly steps: readonly Step[]; readonly 
         rows={rows}
         keyOf={({ name }) => name}
         columns={[
-          { label: texts.users.name, render: ({ name }) => <span class="mono">{name}</span> },
+          { label: shared.users.name, render: ({ name }) => <span class="mono">{name}</span> },
           {
             label: texts.transfer.effect,
             render: ({ kind }) => <Badge tone={TONES[kind]}>{texts.transfer.kinds[kind]}</Badge>,
@@ -200,7 +201,7 @@ function ImportReport({ report, onClose }: { readonly report: Report; readonly o
       )}
       <div class="row end">
         <Button kind={isDone ? 'primary' : 'danger'} onClick={onClose}>
-          {isDone ? texts.actions.done : texts.transfer.stop}
+          {isDone ? shared.actions.done : texts.transfer.stop}
         </Button>
       </div>
     </Dialog>

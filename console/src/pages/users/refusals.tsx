@@ -1,13 +1,13 @@
 // Refused sign-ins of the users in a list, from the audit trail. One request reads the newest records of all users.
-import { type AuditList, type AuditRecord, api } from '../../api/client.ts'
+import { type AuditListView, type AuditRecordView, api } from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { useIsAdministrator } from '../../frame/session.ts'
 import { toCount } from '../../numbers.ts'
 import { toHref } from '../../router.ts'
-import { texts } from '../../texts.ts'
 import { toClock } from '../../times.ts'
 import { Sparkline } from '../../ui/sparkline.tsx'
 import type { Column } from '../../ui/table.tsx'
+import { texts } from './texts.ts'
 
 const EVENT = 'sign-in.refused'
 const MAX_READ = 1000
@@ -28,14 +28,14 @@ export function useRefusals(): Refusals | undefined {
     if (!isAdministrator) return undefined
     const startMs = Date.now() - HOURS * HOUR_MS
     return countRefusals(
-      await api.get<AuditList>('/audit', { event: EVENT, since: startMs, limit: MAX_READ }, signal),
+      await api.get<AuditListView>('/audit', { event: EVENT, since: startMs, limit: MAX_READ }, signal),
       startMs,
     )
   })
   return data
 }
 
-function countRefusals({ records, next }: AuditList, startMs: number): Refusals {
+function countRefusals({ records, next }: AuditListView, startMs: number): Refusals {
   const byName = new Map<string, number[]>()
   for (const { subject = '', time, count = 1 } of records) {
     const hours = byName.get(subject) ?? new Array<number>(HOURS).fill(0)
@@ -46,17 +46,17 @@ function countRefusals({ records, next }: AuditList, startMs: number): Refusals 
   return { byName, since: next === undefined ? undefined : oldestOf(records) }
 }
 
-const oldestOf = (records: readonly AuditRecord[]): number => Math.floor((records.at(-1)?.time ?? 0) / 1000)
+const oldestOf = (records: readonly AuditRecordView[]): number => Math.floor((records.at(-1)?.time ?? 0) / 1000)
 
 export const toRefusalColumn = ({ byName, since }: Refusals): Column<{ readonly name: string }> => ({
-  label: since === undefined ? texts.users.refusedLastDay : texts.users.refusedSince(toClock(since)),
+  label: since === undefined ? texts.refusedLastDay : texts.refusedSince(toClock(since)),
   render: ({ name }) => {
     const hours = byName.get(name)
     if (!hours) return undefined
     const total = hours.reduce((sum, count) => sum + count, 0)
     return (
       <a class="trend" href={toHref(['audit'], { user: name, event: EVENT, range: '24h' })}>
-        <Sparkline values={hours} label={texts.users.refusedTrend(total)} />
+        <Sparkline values={hours} label={texts.refusedTrend(total)} />
         {toCount(total)}
       </a>
     )

@@ -3,7 +3,7 @@
  * JSON lines.
  */
 import { type PlainUser, readObjects, readPlainList, renderListProblem } from '../../../../src/transfer/plain-list.ts'
-import { texts } from '../../texts.ts'
+import { texts } from './texts.ts'
 
 const HEAD = '{"cardea":"directory","version":1}'
 const END = '{"end":"directory"}'

@@ -1,17 +1,18 @@
 // What can be done with a user, one row each. The address says which dialog is open: `?do=disable`.
-import { api, toPath, type UserDetails } from '../../api/client.ts'
-import { texts } from '../../texts.ts'
+import { api, toPath, type UserDetailsView } from '../../api/client.ts'
+import { shared } from '../../texts.ts'
+import { texts } from './texts.ts'
 
 export interface UserAction {
   /** On the button that opens the dialog. */
   readonly short: string
   readonly label: (name: string) => string
   /** What will happen. */
-  readonly effect: (user: UserDetails) => string
+  readonly effect: (user: UserDetailsView) => string
   readonly done: (name: string) => string
   readonly isDanger?: boolean
   /** Whether the action applies to this user. */
-  readonly isOffered: (user: UserDetails) => boolean
+  readonly isOffered: (user: UserDetailsView) => boolean
   readonly run: (name: string, proof: object) => Promise<unknown>
   /** The user is gone afterwards. */
   readonly removes?: boolean
@@ -38,13 +39,13 @@ export const CONFIRMED_ACTIONS: Readonly<Record<string, UserAction>> = {
     run: (name) => api.post(of(name, 'unlock')),
   },
   'sign-out': {
-    ...texts.userActions.signOut,
+    ...shared.userActions.signOut,
     isDanger: true,
     isOffered: ({ sessions }) => sessions > 0,
-    run: (name) => api.post(of(name, 'sign-out')),
+    run: (name, proof) => api.post(of(name, 'sign-out'), proof),
   },
   'reset-totp': {
-    ...texts.userActions.resetTotp,
+    ...shared.userActions.resetTotp,
     isDanger: true,
     isOffered: ({ totp }) => totp,
     run: (name, proof) => api.delete(of(name, 'totp'), proof),

@@ -1,23 +1,25 @@
 import { useState } from 'preact/hooks'
-import { api, type GrantLevel, type PasswordLink, toPath, type User, type UserDetails } from '../../api/client.ts'
+import type { PasswordLinkView } from '../../../../src/modules/password-links/schemas.ts'
+import { api, type GrantLevelView, type ListedUserView, toPath, type UserDetailsView } from '../../api/client.ts'
+import { CreateLink, createLink, ShownLink } from '../../modules/password-links/link-dialog.tsx'
+import { linkTexts } from '../../modules/password-links/texts.ts'
 import { closeDialog, navigate, toHref } from '../../router.ts'
-import { texts } from '../../texts.ts'
+import { shared } from '../../texts.ts'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
 import { CheckField, TextField } from '../../ui/field.tsx'
 import { NameField } from '../../ui/name-field.tsx'
 import { NamesField } from '../../ui/names-field.tsx'
 import { NewPassword, useNewPassword } from '../../ui/new-password.tsx'
-import { Time } from '../../ui/parts.tsx'
 import { SetPasswordDialog } from '../../ui/set-password-dialog.tsx'
-import { ShownOnce } from '../../ui/shown-once.tsx'
 import { notify, notifyProblem } from '../../ui/toast.tsx'
 import { LevelChoice } from './rights-section.tsx'
+import { texts } from './texts.ts'
 import { CONFIRMED_ACTIONS, type UserAction } from './user-actions.tsx'
 
 interface UserDialogProps {
   readonly action: string | undefined
-  readonly user: UserDetails
+  readonly user: UserDetailsView
   readonly back: string
   readonly onChange: () => void
 }
@@ -27,7 +29,7 @@ export function UserDialog({ action = '', user, back, onChange }: UserDialogProp
   const confirmed = CONFIRMED_ACTIONS[action]
   if (confirmed) return <Confirm action={confirmed} user={user} back={back} onChange={onChange} />
   if (action === 'password') return <SetPassword user={user} onChange={onChange} />
-  if (action === 'link') return <CreateLink user={user} />
+  if (action === 'link') return <CreateLink name={user.name} />
   if (action === 'expire') return <SetExpiry user={user} onChange={onChange} />
   return null
 }
@@ -55,7 +57,7 @@ function Confirm({ action, user, back, onChange }: ConfirmProps) {
 }
 
 interface EditProps {
-  readonly user: UserDetails
+  readonly user: UserDetailsView
   readonly onChange: () => void
 }
 
@@ -64,71 +66,31 @@ function SetPassword({ user: { name, sessions }, onChange }: EditProps) {
   return (
     <SetPasswordDialog
       name={name}
-      effect={texts.users.sessionsEnd(sessions)}
+      effect={shared.users.sessionsEnd(sessions)}
       save={(password, proof) =>
         api.put(toPath('users', name, 'password'), { password, mustChangePassword: mustChange, ...proof })
       }
       onDone={() => {
-        notify(texts.users.passwordSet(name))
+        notify(shared.users.passwordSet(name))
         onChange()
       }}
     >
-      <CheckField label={texts.users.mustChangeLabel} isChecked={mustChange} onChange={setMustChange} />
+      <CheckField label={texts.mustChangeLabel} isChecked={mustChange} onChange={setMustChange} />
     </SetPasswordDialog>
   )
 }
-
-function CreateLink({ user: { name } }: { readonly user: UserDetails }) {
-  const [link, setLink] = useState<PasswordLink>()
-  const create = async () => setLink(await api.post<PasswordLink>(toPath('users', name, 'password-link')))
-  if (link) return <ShownLink name={name} link={link} onClose={closeDialog} />
-  return (
-    <FormDialog
-      title={texts.users.linkFor(name)}
-      action={texts.users.createLink}
-      onClose={closeDialog}
-      onSubmit={create}
-    >
-      <p>{texts.users.linkText}</p>
-    </FormDialog>
-  )
-}
-
-interface ShownLinkProps {
-  readonly name: string
-  readonly link: PasswordLink
-  readonly onClose: () => void
-}
-
-const ShownLink = ({ name, link, onClose }: ShownLinkProps) => (
-  <ShownOnce
-    title={texts.users.linkFor(name)}
-    value={new URL(link.url, location.href).href}
-    action={texts.actions.done}
-    onClose={onClose}
-  >
-    <p class="quiet">
-      {texts.users.linkExpires} <Time at={link.expiresAt} />
-    </p>
-  </ShownOnce>
-)
 
 function SetExpiry({ user: { name, expires }, onChange }: EditProps) {
   const [day, setDay] = useState(expires?.slice(0, 10) ?? '')
   const save = async () => {
     await api.put(toPath('users', name, 'expiry'), { expires: day === '' ? null : day })
-    notify(day === '' ? texts.users.neverExpires(name) : texts.users.expiresOn(name, day))
+    notify(day === '' ? texts.neverExpires(name) : texts.expiresOn(name, day))
     onChange()
     closeDialog()
   }
   return (
-    <FormDialog
-      title={texts.users.expiryOf(name)}
-      action={texts.users.saveExpiry(name)}
-      onClose={closeDialog}
-      onSubmit={save}
-    >
-      <TextField label={texts.users.expiryDay} hint={texts.users.expiryHint} type="date" value={day} onValue={setDay} />
+    <FormDialog title={texts.expiryOf(name)} action={texts.saveExpiry(name)} onClose={closeDialog} onSubmit={save}>
+      <TextField label={texts.expiryDay} hint={texts.expiryHint} type="date" value={day} onValue={setDay} />
     </FormDialog>
   )
 }
@@ -137,63 +99,57 @@ export function AddUser({ onAdded }: { readonly onAdded: () => void }) {
   const [name, setName] = useState('')
   const [roles, setRoles] = useState<readonly string[]>([])
   const [databases, setDatabases] = useState<readonly string[]>([])
-  const [level, setLevel] = useState<GrantLevel>('rw')
+  const [level, setLevel] = useState<GrantLevelView>('rw')
   const [expires, setExpires] = useState('')
   const [hasLink, setHasLink] = useState(false)
   const [mustChange, setMustChange] = useState(true)
-  const [link, setLink] = useState<PasswordLink>()
+  const [link, setLink] = useState<PasswordLinkView>()
   const password = useNewPassword()
   const showUser = () => navigate(toHref(['users', name]))
   const add = async () => {
-    await api.post<User>('/users', {
+    await api.post<ListedUserView>('/users', {
       name,
       roles,
       grants: databases.map((database) => ({ database, level })),
       ...(expires && { expires }),
       ...(!hasLink && password.value && { password: password.value, mustChangePassword: mustChange }),
     })
-    notify(texts.users.added(name))
+    notify(texts.added(name))
     onAdded()
     if (!hasLink) return showUser()
     // the user is there already: what failed can be repeated in its panel
-    const created = await api.post<PasswordLink>(toPath('users', name, 'password-link')).catch(notifyProblem)
+    const created = await createLink(name).catch(notifyProblem)
     if (created) setLink(created)
     else showUser()
   }
   if (link) return <ShownLink name={name} link={link} onClose={showUser} />
   return (
     <FormDialog
-      title={texts.users.add}
-      action={texts.users.add}
+      title={texts.add}
+      action={texts.add}
       isReady={name !== '' && (hasLink || !password.isRefused)}
       onClose={closeDialog}
       onSubmit={add}
     >
-      <NameField hint={texts.users.nameHint} value={name} onValue={setName} />
+      <NameField hint={texts.nameHint} value={name} onValue={setName} />
       {!hasLink && (
         <>
-          <NewPassword label={texts.users.password} {...password.field} />
-          <CheckField label={texts.users.mustChangeLabel} isChecked={mustChange} onChange={setMustChange} />
+          <NewPassword label={shared.users.password} {...password.field} owner={name} />
+          <CheckField label={texts.mustChangeLabel} isChecked={mustChange} onChange={setMustChange} />
         </>
       )}
-      <CheckField label={texts.users.linkInstead} isChecked={hasLink} onChange={setHasLink} />
-      <NamesField label={texts.users.roles} names={roles} onNames={setRoles} of="roles" />
+      <CheckField label={linkTexts.instead} isChecked={hasLink} onChange={setHasLink} />
+      <NamesField label={shared.users.roles} names={roles} onNames={setRoles} of="roles" />
       <NamesField
-        label={texts.users.grants}
-        hint={texts.users.databasesHint}
+        label={texts.grants}
+        hint={texts.databasesHint}
         names={databases}
         onNames={setDatabases}
         of="databases"
       >
         <LevelChoice level={level} onChange={setLevel} />
       </NamesField>
-      <TextField
-        label={texts.users.expiryDay}
-        hint={texts.users.expiryHint}
-        type="date"
-        value={expires}
-        onValue={setExpires}
-      />
+      <TextField label={texts.expiryDay} hint={texts.expiryHint} type="date" value={expires} onValue={setExpires} />
     </FormDialog>
   )
 }

@@ -1,20 +1,24 @@
-import { api, type Query, type User, type UserPage } from '../../api/client.ts'
+import { api, type ListedUserView, type Query, type UserPageView } from '../../api/client.ts'
 import { Page } from '../../frame/page.tsx'
 import { useIsAdministrator } from '../../frame/session.ts'
 import { useShortcuts } from '../../frame/shortcuts.ts'
+import { MailButtons } from '../../modules/mail/invite.tsx'
 import { closeDialog, openDialog, type Route, toHref, useRoute } from '../../router.ts'
-import { texts } from '../../texts.ts'
+import { shared } from '../../texts.ts'
 import { LastSignIn } from '../../ui/last-sign-in.tsx'
 import { askEarlyForList, List, NameLink, SelectAll, useList } from '../../ui/list.tsx'
 import { ButtonLink, Chips, Heading } from '../../ui/parts.tsx'
+import { describeFactors } from '../../ui/second-factor.ts'
 import { Command, Empty } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Choice, Toolbar } from '../../ui/toolbar.tsx'
 import { BatchBar } from './batch.tsx'
 import { ExportUsers } from './export-users.tsx'
 import { ImportUsers } from './import-users.tsx'
+import { page } from './index.ts'
 import { toRefusalColumn, useRefusals } from './refusals.tsx'
 import { UserStatus } from './status.tsx'
+import { texts } from './texts.ts'
 import { AddUser } from './user-dialogs.tsx'
 import { UserPanel } from './user-panel.tsx'
 
@@ -28,10 +32,11 @@ export function UsersPage() {
   const panel = open !== undefined && <UserPanel key={open} name={open} back={list.back} onChange={list.reload} />
   return (
     <Page panel={panel}>
-      <Heading text={texts.users.intro}>
+      <Heading text={texts.intro}>
+        <MailButtons />
         <TransferLinks />
         <ButtonLink kind="primary" href={toHref(['users'], { ...query, do: 'add' })}>
-          {texts.users.add}
+          {texts.add}
         </ButtonLink>
       </Heading>
       <div class="wide">
@@ -44,30 +49,20 @@ export function UsersPage() {
             onDone={list.reload}
           />
         ) : (
-          <Toolbar
-            name="search"
-            label={texts.users.search}
-            value={search}
-            found={list.data && describeCount(list.data)}
-          >
-            <Choice
-              name="status"
-              label={texts.users.status}
-              value={status}
-              options={Object.entries(texts.users.filters)}
-            />
+          <Toolbar name="search" label={texts.search} value={search} found={list.data && describeCount(list.data)}>
+            <Choice name="status" label={shared.users.status} value={status} options={Object.entries(texts.filters)} />
           </Toolbar>
         )}
         <List
           list={list}
-          what={texts.users.what}
-          caption={texts.pages.users}
+          what={shared.users.what}
+          caption={page.title}
           columns={toColumns(query, refusals)}
           rowsOf={({ users }) => users}
           keyOf={({ name }) => name}
           canSelect
           count={describeCount}
-          narrow={texts.users.narrow}
+          narrow={texts.narrow}
           none={<NoUsers search={search} status={status} isCut={list.data?.next !== undefined} />}
         />
       </div>
@@ -82,7 +77,7 @@ const MAX_PAGES = 10
 
 /** A search may end a page before it is full. */
 async function loadPages(path: string, filter: Query & { readonly limit: number }, signal: AbortSignal) {
-  const read = (after?: string) => api.get<UserPage>(path, { ...filter, after }, signal)
+  const read = (after?: string) => api.get<UserPageView>(path, { ...filter, after }, signal)
   const { limit } = filter
   let page = await read()
   for (let pages = 1; page.next !== undefined && page.users.length < limit && pages < MAX_PAGES; pages += 1) {
@@ -93,15 +88,15 @@ async function loadPages(path: string, filter: Query & { readonly limit: number 
   return page
 }
 
-const LIST = { max: 1000, events: /^(?:user|users|grant|limit)\./, toFilter, load: loadPages }
+const LIST = { max: 1000, events: /^(?:user|users|grant|limit|passkey)\./, toFilter, load: loadPages }
 askEarlyForList('/users', LIST)
 
 const toColumns = (
   query: Readonly<Record<string, string>>,
   refusals: ReturnType<typeof useRefusals>,
-): readonly Column<User>[] => [
+): readonly Column<ListedUserView>[] => [
   {
-    label: texts.users.name,
+    label: shared.users.name,
     sortBy: ({ name }) => name.toLowerCase(),
     render: ({ name }) => (
       <NameLink path={['users', name]} query={query}>
@@ -109,44 +104,44 @@ const toColumns = (
       </NameLink>
     ),
   },
-  { label: texts.users.status, render: (user) => <UserStatus user={user} /> },
+  { label: shared.users.status, render: (user) => <UserStatus user={user} /> },
   {
-    label: texts.users.secondFactor,
+    label: shared.users.secondFactor,
     isMinor: true,
-    render: ({ totp }) => (totp ? texts.users.totpOn : <span class="quiet usual">{texts.users.totpOff}</span>),
+    render: (user) => describeFactors(user) || <span class="quiet usual">{shared.users.totpOff}</span>,
   },
   {
-    label: texts.users.lastSignIn,
+    label: shared.users.lastSignIn,
     sortBy: ({ lastSignIn }) => (lastSignIn ? Date.parse(lastSignIn.at) : 0),
     render: ({ lastSignIn }) => <LastSignIn signIn={lastSignIn} />,
   },
   ...(refusals ? [toRefusalColumn(refusals)] : []),
-  { label: texts.users.roles, isMinor: true, render: ({ roles }) => roles.length > 0 && <Chips items={roles} /> },
+  { label: shared.users.roles, isMinor: true, render: ({ roles }) => roles.length > 0 && <Chips items={roles} /> },
   {
-    label: texts.users.databases,
+    label: shared.users.databases,
     isMinor: true,
     render: ({ grants }) => Object.keys(grants).length > 0 && <Chips items={Object.keys(grants)} />,
   },
 ]
 
-const describeCount = ({ users, next, total }: UserPage): string =>
-  next === undefined ? texts.users.count(users.length) : texts.users.firstOf(users.length, total)
+const describeCount = ({ users, next, total }: UserPageView): string =>
+  next === undefined ? texts.count(users.length) : shared.users.firstOf(users.length, total)
 
 const NoUsers = ({ search, status, isCut }: NoUsersProps) =>
   search !== '' || status !== '' ? (
     <Empty {...describeNone({ search, status, isCut })}>
       <div class="row">
-        <ButtonLink href={toHref(['users'])}>{texts.users.showAll}</ButtonLink>
+        <ButtonLink href={toHref(['users'])}>{texts.showAll}</ButtonLink>
         {status === 'locked' && <LockoutLink />}
       </div>
     </Empty>
   ) : (
-    <Empty title={texts.users.none} text={texts.users.noneText}>
+    <Empty title={texts.none} text={texts.noneText}>
       <ButtonLink kind="primary" href={toHref(['users'], { do: 'add' })}>
-        {texts.users.add}
+        {texts.add}
       </ButtonLink>
-      <p>{texts.users.importText}</p>
-      <Command text={texts.users.importCommand} guide={texts.users.importGuide} />
+      <p>{texts.importText}</p>
+      <Command text={texts.importCommand} guide={texts.importGuide} />
     </Empty>
   )
 
@@ -161,14 +156,14 @@ interface NoUsersProps {
 const describeNone = ({ search, status, isCut }: NoUsersProps) =>
   search === ''
     ? isCut
-      ? { title: texts.users.noneSoFar, text: texts.users.narrow }
-      : { title: texts.users.noneFoundIn[status] ?? texts.users.noneFound, text: texts.users.noneFoundInText[status] }
-    : { title: texts.users.noneFound, text: texts.users.noneFoundText }
+      ? { title: texts.noneSoFar, text: texts.narrow }
+      : { title: texts.noneFoundIn[status] ?? texts.noneFound, text: texts.noneFoundInText[status] }
+    : { title: texts.noneFound, text: texts.noneFoundText }
 
 /** Only administrators read the audit trail. */
 const LockoutLink = () =>
   useIsAdministrator() ? (
-    <ButtonLink href={toHref(['audit'], { event: 'limit.started' })}>{texts.users.showLockouts}</ButtonLink>
+    <ButtonLink href={toHref(['audit'], { event: 'limit.started' })}>{texts.showLockouts}</ButtonLink>
   ) : null
 
 /** Only administrators see password hashes, so only they import and export. */
@@ -177,8 +172,8 @@ function TransferLinks() {
   if (!useIsAdministrator()) return null
   return (
     <>
-      <ButtonLink href={toHref(['users'], { ...query, do: 'import' })}>{texts.users.import}</ButtonLink>
-      <ButtonLink href={toHref(['users'], { ...query, do: 'export' })}>{texts.users.export}</ButtonLink>
+      <ButtonLink href={toHref(['users'], { ...query, do: 'import' })}>{texts.import}</ButtonLink>
+      <ButtonLink href={toHref(['users'], { ...query, do: 'export' })}>{texts.export}</ButtonLink>
     </>
   )
 }

@@ -1,11 +1,12 @@
-import { api, type ExternalAccount, toPath } from '../../api/client.ts'
+import type { ExternalAccountView } from '../../../../src/modules/providers/schemas.ts'
+import { api, toPath } from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
+import type { EditedUser } from '../../pages/users/rights-section.tsx'
 import { openDialog, useRoute } from '../../router.ts'
-import { texts } from '../../texts.ts'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { Button, Section, Time } from '../../ui/parts.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import type { EditedUser } from './rights-section.tsx'
+import { texts } from './texts.ts'
 
 const UNLINK = 'unlink'
 
@@ -15,27 +16,27 @@ export function ExternalSection({ user: { name, sessions }, canEdit, onChange }:
   const base = toPath('users', name, 'external-accounts')
   const list = useResource(
     `${base} ${sessions}`,
-    (signal) => api.get<{ readonly accounts: readonly ExternalAccount[] }>(base, {}, signal),
+    (signal) => api.get<{ readonly accounts: readonly ExternalAccountView[] }>(base, {}, signal),
     { keepsLast: true },
   )
   const accounts = list.data?.accounts ?? []
   const chosen = query['do'] === UNLINK ? accounts.find(({ id }) => id === query['account']) : undefined
   if (accounts.length === 0) return null
   return (
-    <Section title={texts.external.title}>
+    <Section title={texts.title}>
       <Table
-        caption={texts.external.title}
+        caption={texts.title}
         columns={canEdit ? [...COLUMNS, REMOVAL] : COLUMNS}
         rows={accounts}
         keyOf={({ id }) => id}
       />
       {canEdit && chosen && (
         <ConfirmDialog
-          label={texts.external.unlinkOne(chosen.provider, name)}
-          effect={texts.external.effect(name)}
+          label={texts.unlinkOne(chosen.provider, name)}
+          effect={texts.effect(name)}
           isDanger
           run={(proof) => api.delete(`${base}${toPath(chosen.id)}`, proof)}
-          done={() => texts.external.unlinked(chosen.provider, name)}
+          done={() => texts.unlinked(chosen.provider, name)}
           onDone={() => {
             list.reload()
             onChange()
@@ -46,9 +47,9 @@ export function ExternalSection({ user: { name, sessions }, canEdit, onChange }:
   )
 }
 
-const COLUMNS: readonly Column<ExternalAccount>[] = [
+const COLUMNS: readonly Column<ExternalAccountView>[] = [
   {
-    label: texts.external.account,
+    label: texts.account,
     render: ({ provider, issuer, subject }) => (
       <div class="two-lines">
         <div>
@@ -60,19 +61,19 @@ const COLUMNS: readonly Column<ExternalAccount>[] = [
       </div>
     ),
   },
-  { label: texts.external.linked, render: ({ linkedAt }) => <Time at={linkedAt} /> },
+  { label: texts.linked, render: ({ linkedAt }) => <Time at={linkedAt} /> },
 ]
 
-const REMOVAL: Column<ExternalAccount> = {
-  label: texts.external.unlink,
+const REMOVAL: Column<ExternalAccountView> = {
+  label: texts.unlink,
   kind: 'actions',
   render: ({ id, provider, subject }) => (
     <Button
       kind="quiet"
-      aria-label={texts.external.unlinkButton(provider, subject)}
+      aria-label={texts.unlinkButton(provider, subject)}
       onClick={() => openDialog(UNLINK, { account: id })}
     >
-      {texts.external.unlink}
+      {texts.unlink}
     </Button>
   ),
 }

@@ -1,21 +1,23 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import {
   api,
   instanceName,
   isCodeMissing,
   isRefused,
   onSessionEnd,
-  type Session,
+  type SessionView,
   setPageToken,
   toMessage,
-} from '../api/client.ts'
-import { texts } from '../texts.ts'
-import { Dialog } from '../ui/dialog.tsx'
-import { Problem, TextField } from '../ui/field.tsx'
-import { Logo } from '../ui/icons.tsx'
-import { Button } from '../ui/parts.tsx'
-import { useTitle } from '../ui/use-title.ts'
+} from '../../api/client.ts'
+import { canUsePasskeys, isCancelled, offerPasskeys, usePasskey } from '../../modules/passkeys/use-passkey.ts'
+import { shared } from '../../texts.ts'
+import { Dialog } from '../../ui/dialog.tsx'
+import { Problem, TextField } from '../../ui/field.tsx'
+import { Logo } from '../../ui/icons.tsx'
+import { Button } from '../../ui/parts.tsx'
+import { useTitle } from '../../ui/use-title.ts'
+import { texts } from './texts.ts'
 
 /** The frame of the pages for users who are not signed in. */
 export function Entrance({ title, children }: { readonly title: string; readonly children: ComponentChildren }) {
@@ -24,7 +26,7 @@ export function Entrance({ title, children }: { readonly title: string; readonly
     <main class="entrance">
       <div class="brand">
         <Logo />
-        {texts.product}
+        {shared.product}
       </div>
       <p class="instance">{instanceName || location.host}</p>
       {children}
@@ -34,12 +36,12 @@ export function Entrance({ title, children }: { readonly title: string; readonly
 
 /** At an address where browsers cannot sign in. */
 export const Closed = () => (
-  <Entrance title={texts.signIn.closed}>
+  <Entrance title={texts.closed}>
     <section class="card">
-      <h1>{texts.signIn.closed}</h1>
-      <p>{texts.signIn.closedText}</p>
-      <pre>{texts.signIn.closedExample}</pre>
-      <p>{texts.signIn.closedPrograms}</p>
+      <h1>{texts.closed}</h1>
+      <p>{texts.closedText}</p>
+      <pre>{texts.closedExample}</pre>
+      <p>{texts.closedPrograms}</p>
     </section>
   </Entrance>
 )
@@ -47,10 +49,10 @@ export const Closed = () => (
 interface SignInFormProps {
   /** Whose session ended; the title is that of the dialog. */
   readonly again?: string
-  readonly onSignedIn: (session: Session) => void
+  readonly onSignedIn: (session: SessionView) => void
 }
 
-/** Asks for name and password, then for a one-time code if the account has a second factor. */
+/** Asks for name and password, then for a one-time code or a passkey if the account has a second factor; or for a passkey. */
 export function SignInForm({ again, onSignedIn }: SignInFormProps) {
   const [given, setGiven] = useState({ name: again ?? '', password: '', code: '' })
   const [isCodeStep, setCodeStep] = useState(false)
@@ -61,14 +63,27 @@ export function SignInForm({ again, onSignedIn }: SignInFormProps) {
     setBusy(false)
     if (isCodeMissing(error)) setCodeStep(true)
     else if (!isRefused(error)) setProblem(toMessage(error))
-    else setProblem(isCodeStep ? texts.signIn.codeRefused : texts.signIn.refused)
+    else setProblem(isCodeStep ? texts.codeRefused : texts.refused)
+  }
+  const begin = () => {
+    setBusy(true)
+    setProblem('')
   }
   const submit = (event: Event) => {
     event.preventDefault()
-    setBusy(true)
-    setProblem('')
+    begin()
     const { code, ...rest } = given
-    api.post<Session>('/session', { ...rest, ...(isCodeStep && { code: code.trim() }) }).then(onSignedIn, refuse)
+    api.post<SessionView>('/session', { ...rest, ...(isCodeStep && { code: code.trim() }) }).then(onSignedIn, refuse)
+  }
+  const offering = useOfferedPasskeys(!isCodeStep, onSignedIn)
+  const signInWithPasskey = () => {
+    begin()
+    offering.current.abort()
+    const { name, password } = given
+    openWithPasskey(isCodeStep ? { name, password } : {}).then(onSignedIn, (error: unknown) => {
+      setBusy(false)
+      setProblem(toPasskeyProblem(error))
+    })
   }
   const goBack = () => {
     setCodeStep(false)
@@ -81,17 +96,17 @@ export function SignInForm({ again, onSignedIn }: SignInFormProps) {
         <CodeStep name={given.name} code={given.code} problem={problem} onCode={setter('code')} />
       ) : (
         <>
-          {again === undefined ? <h1>{texts.signIn.title}</h1> : <p>{texts.signIn.ended}</p>}
+          {again === undefined ? <h1>{texts.title}</h1> : <p>{texts.ended}</p>}
           <Problem text={problem} />
           <TextField
-            label={texts.signIn.name}
+            label={texts.name}
             value={given.name}
             onValue={setter('name')}
             autoFocus={again === undefined}
             {...NAME_INPUT}
           />
           <TextField
-            label={texts.signIn.password}
+            label={texts.password}
             value={given.password}
             onValue={setter('password')}
             autoFocus={again !== undefined}
@@ -100,15 +115,42 @@ export function SignInForm({ again, onSignedIn }: SignInFormProps) {
         </>
       )}
       <Button type="submit" kind="primary" isBusy={isBusy}>
-        {texts.signIn.action}
+        {shared.actions.signIn}
       </Button>
+      {canUsePasskeys() && <Button onClick={signInWithPasskey}>{texts.passkey}</Button>}
       {isCodeStep && (
         <Button kind="quiet" onClick={goBack}>
-          {texts.signIn.back}
+          {texts.back}
         </Button>
       )}
     </form>
   )
+}
+
+/** Passkeys in the list of the name field, where the browser can. A button ends the offer: a browser waits for one at a time. */
+function useOfferedPasskeys(isOffered: boolean, onSignedIn: (session: SessionView) => void) {
+  const offering = useRef(new AbortController())
+  useEffect(() => {
+    if (!isOffered) return
+    offering.current = new AbortController()
+    const signIn = async (passkey: object) => onSignedIn(await api.post<SessionView>('/session', { passkey }))
+    // a passkey of the list that is refused is no reason to leave the form
+    void offerPasskeys(askPasskey, signIn, offering.current.signal)
+    return () => offering.current.abort()
+  }, [isOffered])
+  return offering
+}
+
+const askPasskey = () => api.post<{ readonly options: object }>('/passkeys/sign-in-options')
+
+async function openWithPasskey(given: object): Promise<SessionView> {
+  const passkey = await usePasskey(await askPasskey())
+  return api.post<SessionView>('/session', { ...given, passkey })
+}
+
+function toPasskeyProblem(error: unknown): string {
+  if (isCancelled(error)) return texts.passkeyCancelled
+  return isRefused(error) ? texts.passkeyRefused : toMessage(error)
 }
 
 interface CodeStepProps {
@@ -120,14 +162,14 @@ interface CodeStepProps {
 
 const CodeStep = ({ name, code, problem, onCode }: CodeStepProps) => (
   <>
-    <h1>{texts.signIn.codeTitle}</h1>
-    <p>{texts.signIn.codeText(name)}</p>
-    <TextField label={texts.signIn.code} problem={problem} value={code} onValue={onCode} {...CODE_INPUT} />
+    <h1>{texts.codeTitle}</h1>
+    <p>{texts.codeText(name)}</p>
+    <TextField label={texts.code} problem={problem} value={code} onValue={onCode} {...CODE_INPUT} />
   </>
 )
 
 export const SignIn = () => (
-  <Entrance title={texts.signIn.title}>
+  <Entrance title={texts.title}>
     <SignInForm onSignedIn={() => location.reload()} />
   </Entrance>
 )
@@ -137,7 +179,7 @@ export function SignInAgain({ name }: { readonly name: string }) {
   const [waiting, setWaiting] = useState<readonly (() => void)[]>([])
   useEffect(() => onSessionEnd(() => new Promise((resolve) => setWaiting((all) => [...all, resolve]))), [])
   if (waiting.length === 0) return null
-  const goOn = (session: Session) => {
+  const goOn = (session: SessionView) => {
     // another user must not see this page
     if (session.name !== name || !session.pageToken) return location.reload()
     setPageToken(session.pageToken)
@@ -145,14 +187,14 @@ export function SignInAgain({ name }: { readonly name: string }) {
     for (const resolve of waiting) resolve()
   }
   return (
-    <Dialog title={texts.signIn.title} kind="sign-in">
+    <Dialog title={texts.title} kind="sign-in">
       <SignInForm again={name} onSignedIn={goOn} />
     </Dialog>
   )
 }
 
 const TEXT_INPUT = { required: true, autoCapitalize: 'none', spellcheck: false } as const
-const NAME_INPUT = { ...TEXT_INPUT, name: 'name', autoComplete: 'username' } as const
+const NAME_INPUT = { ...TEXT_INPUT, name: 'name', autoComplete: 'username webauthn' } as const
 const PASSWORD_INPUT = { name: 'password', type: 'password', autoComplete: 'current-password', required: true } as const
 const CODE_INPUT = {
   ...TEXT_INPUT,

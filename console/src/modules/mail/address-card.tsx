@@ -1,0 +1,54 @@
+import { useState } from 'preact/hooks'
+import type { AddressView } from '../../../../src/modules/mail/schemas.ts'
+import { api } from '../../api/client.ts'
+import { useResource } from '../../api/use-resource.ts'
+import { closeDialog, openDialog, useRoute } from '../../router.ts'
+import { FormDialog } from '../../ui/dialog.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { Button, Card } from '../../ui/parts.tsx'
+import { withPassword } from '../../ui/password-proof.tsx'
+import { notify } from '../../ui/toast.tsx'
+import { texts } from './texts.ts'
+
+const PATH = '/account/address'
+const CHANGE = 'change-address'
+
+/** The own address. Where the server sends no messages, nothing is shown. */
+export function AddressCard() {
+  const { query } = useRoute()
+  const { data } = useResource('address', (signal) => api.get<AddressView>(PATH, {}, signal))
+  if (!data?.canSend) return null
+  const { address } = data
+  return (
+    <Card title={texts.title}>
+      <div class="inside stack">
+        {address === null ? <p class="quiet">{texts.none}</p> : <p class="mono">{address}</p>}
+        <div class="row">
+          <Button onClick={() => openDialog(CHANGE)}>{address === null ? texts.add : texts.change}</Button>
+        </div>
+      </div>
+      {query['do'] === CHANGE && <ChangeAddress />}
+    </Card>
+  )
+}
+
+function ChangeAddress() {
+  const [address, setAddress] = useState('')
+  const send = async () => {
+    await withPassword((proof) => api.post(PATH, { address, ...proof }))
+    notify(texts.sent(address.trim()))
+    closeDialog()
+  }
+  return (
+    <FormDialog
+      title={texts.change}
+      action={texts.send}
+      isReady={address.includes('@')}
+      onClose={closeDialog}
+      onSubmit={send}
+    >
+      <p>{texts.text}</p>
+      <TextField label={texts.title} type="email" autoComplete="email" value={address} onValue={setAddress} />
+    </FormDialog>
+  )
+}

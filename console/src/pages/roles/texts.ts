@@ -1,0 +1,33 @@
+import { plural, toCount } from '../../numbers.ts'
+
+export const texts = {
+  what: 'The roles',
+  intro: 'Every role that a user has. A role exists as long as a user has it.',
+  search: 'Search the beginning of a role',
+  name: 'Role',
+  members: 'Members',
+  memberCount: (count: number) => (count >= 10_000 ? '10,000 or more' : toCount(count)),
+  count: (count: number, hasMore: boolean) =>
+    hasMore ? `The first ${plural(count, 'role', 'roles')}` : plural(count, 'role', 'roles'),
+  narrow: 'Type more of a role to see the others.',
+  none: 'No user has a role',
+  noneText: 'Add a role in the panel of a user. CouchDB reads roles in _security of a database.',
+  toFill: 'Show users',
+  noneFound: 'No role matches',
+  noneFoundText: 'The search looks for roles that begin with the text.',
+  showAll: 'Show all roles',
+  notFound: (name: string) => `No user has the role ${name}`,
+  notFoundText: 'Its last member may have lost it, or the name is mistyped.',
+  userAdmin: 'Members manage users who have no more rights than they have.',
+  allMembers: 'Show all in Users',
+  reach: 'What the role allows',
+  grants: 'Grants of its members at the multi-model door',
+  grantsOfFirst: (count: number) => `Counted for the first ${plural(count, 'member', 'members')}.`,
+  noGrants: 'No member has a grant.',
+  allDatabases: 'all databases',
+  onCollections: 'on collections only',
+  whatOne: (name: string) => `The role ${name}`,
+  ofRole: 'CouchDB databases that name the role',
+  noneOfRole: 'None.',
+  ofFirst: (count: number) => `Of the first ${plural(count, 'database', 'databases')}.`,
+} as const

@@ -1,0 +1,26 @@
+import { plural } from '../../numbers.ts'
+
+export const texts = {
+  what: 'The secrets',
+  intro: 'The secrets that sign and verify. Of each, only the beginning of its SHA-256 is shown.',
+  reload: 'Reload from files',
+  reloaded: (count: number) => `${plural(count, 'secret', 'secrets')} read again.`,
+  setBy: 'Set by the option',
+  from: 'from',
+  rotate: 'To replace a secret of server.jwt-secret-folder, run',
+  guide: 'docs/guides/rotate-secrets.md',
+  failed: 'The last reload failed; the previous secrets are in use.',
+  hash: 'Hash',
+  use: 'Use',
+  signs: 'signs and verifies',
+  verifies: 'verifies',
+  algorithm: 'Algorithm',
+  file: 'File',
+  age: 'Age',
+  unknown: 'not known',
+  replaceTitle: 'Replace the cookie secret',
+  replaceText: 'New cookies are signed with a new random secret. Cookies of the old one stay valid until they expire.',
+  replaceNow: 'Every session at the document door and in the console ends at once, yours too. All users sign in again.',
+  immediately: 'Reject cookies of the old secret at once',
+  replaced: 'The cookie secret is replaced.',
+} as const

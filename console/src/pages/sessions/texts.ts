@@ -1,0 +1,48 @@
+import { plural } from '../../numbers.ts'
+
+export const texts = {
+  intro: 'Who is signed in now, from where, and since when.',
+  search: {
+    user: 'Search for the beginning of a name',
+    address: 'Search for the beginning of an address',
+    client: 'Search for the beginning of a client',
+  },
+  by: 'Search by',
+  keys: { user: 'User', address: 'Address', client: 'Client' },
+  age: 'Age',
+  ages: {
+    '': 'Any age',
+    'max 3600': 'Last hour',
+    'max 86400': 'Last 24 hours',
+    'min 86400': 'Older than a day',
+    'min 604800': 'Older than 7 days',
+    'min 2592000': 'Older than 30 days',
+  },
+  opened: 'Opened',
+  expires: 'Ends unless used',
+  address: 'Address',
+  door: 'Opened at',
+  agent: 'User agent',
+  openedFrom: (name: string, peer: string) => `Session of ${name} from ${peer || 'this machine'}`,
+  one: 'Session',
+  ofUser: (name: string) => `All sessions of ${name}`,
+  fromAddress: 'All from this address',
+  count: (count: number, hasMore: boolean) =>
+    hasMore ? `The first ${plural(count, 'session', 'sessions')}` : plural(count, 'session', 'sessions'),
+  selected: (count: number) => `${plural(count, 'session', 'sessions')} selected`,
+  endOne: 'End session',
+  endSome: (count: number) => `End ${plural(count, 'session', 'sessions')}`,
+  endAll: 'End all',
+  endFound: 'End all that match',
+  endFoundText: (by: string, search: string) =>
+    `Every session whose ${by.toLowerCase()} begins with “${search}” ends at once.`,
+  endEveryText: 'Every session ends at once, at both doors. All users sign in again.',
+  endOlderText: (age: string) => `Only these: ${age.toLowerCase()}.`,
+  keepsOwn: 'Your own session stays. Access tokens stay.',
+  narrow: 'Search or choose an age to see the others.',
+  noneFound: 'No session matches',
+  noneFoundText: 'The search looks at the beginning: of a name, of an address, of the name of a browser or program.',
+  showAll: 'Show all sessions',
+  notListed: 'This session is not in the list',
+  notListedText: 'It may have ended, or a filter hides it.',
+} as const

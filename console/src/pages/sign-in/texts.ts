@@ -1,0 +1,21 @@
+export const texts = {
+  title: 'Sign in',
+  name: 'Name',
+  password: 'Password',
+  code: 'One-time code or recovery code',
+  codeTitle: 'Second step',
+  codeText: (name: string) => `Type the code that the app of ${name} shows now, or a recovery code.`,
+  codeRefused: 'Wrong code. An app shows a new one every 30 seconds; a recovery code works once.',
+  back: 'Use another name',
+  refused: 'Wrong name or password.',
+  passkey: 'Sign in with a passkey',
+  passkeyRefused: 'The passkey was not accepted. It may have been removed from your account.',
+  passkeyCancelled: 'No passkey was used.',
+  useProvider: 'Use an account at an identity provider',
+  ended: 'Your session has ended. Sign in again.',
+  closed: 'Sign-in is off at this address',
+  closedText:
+    'This page is served over plain HTTP. A browser signs in over TLS, at a loopback address, or at a listener of its own:',
+  closedExample: '[admin]\nendpoint = tcp://127.0.0.1:8530',
+  closedPrograms: 'Programs use the API here with a password or a token as before.',
+} as const
