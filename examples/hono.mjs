@@ -3,6 +3,7 @@
 import { serve } from '@hono/node-server'
 import { getConnInfo } from '@hono/node-server/conninfo'
 import { createCardea } from 'cardea'
+import { requireUser } from 'cardea/web'
 import { Hono } from 'hono'
 
 const cardea = await createCardea({
@@ -11,11 +12,9 @@ const cardea = await createCardea({
 })
 const app = new Hono()
 const peerOf = (context) => getConnInfo(context).remote.address
+const forUsers = requireUser(cardea)
 app.all('/account/*', (context) => cardea.fetch(context.req.raw, { peer: peerOf(context), path: '/account' }))
-app.get('/me', async (context) => {
-  const user = await cardea.authenticate(context.req.raw, { peer: peerOf(context), response: context.res.headers })
-  return user ? context.json(user) : context.json({ error: 'unauthorized' }, 401)
-})
+app.get('/me', (context) => forUsers(context.req.raw, (user) => context.json(user), { peer: peerOf(context) }))
 
 const server = serve(
   { fetch: app.fetch, port: Number(process.env.PORT ?? 3000), hostname: '127.0.0.1' },
