@@ -1,7 +1,10 @@
 // The tables of docs/reference/admin-api.md, from the schemas of the operations. The text between them is written by hand.
 import { readFileSync } from 'node:fs'
-import { DESCRIBED, type DescribedOperation } from '../src/dialects/admin-api/openapi.ts'
+import { type DescribedOperation, listDescribed } from '../src/dialects/admin-api/openapi.ts'
 import type { Schema } from '../src/dialects/admin-api/schemas/schema.ts'
+import { OPERATIONS } from '../src/modules.ts'
+
+const DESCRIBED = listDescribed(OPERATIONS)
 
 const PAGE = new URL('../docs/reference/admin-api.md', import.meta.url)
 

@@ -12,6 +12,8 @@ const CHECKS = {
   'types of the client': toTypeCheck('client/tsconfig.json'),
   lint: 'biome check .',
   imports: 'node scripts/check-imports.ts',
+  comments: 'node scripts/check-comments.ts',
+  'figures of modules': 'node scripts/module-figures.ts --check',
   'unused code': 'knip --cache --no-config-hints',
   'code that only tests use':
     'knip --cache --cache-location node_modules/.cache/knip-production --no-config-hints --production',

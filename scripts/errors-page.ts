@@ -1,6 +1,6 @@
 // docs/reference/errors.md, from the error tables of the dialects.
 import { ERRORS, type ErrorCode, Refusal } from '../src/base/errors.ts'
-import { toErrorBody, toErrorReply } from '../src/dialects/document/errors.ts'
+import { toDocumentErrorBody, toDocumentErrorReply } from '../src/dialects/document/errors.ts'
 import { toMultiModelError } from '../src/dialects/multi-model/errors.ts'
 
 const INTRODUCTION = `<!-- Generated from the error tables in src/. Change those and run: npm run generate -->
@@ -40,7 +40,7 @@ const MULTI_MODEL = `
 const escapeCell = (text) => text.replaceAll('|', '\\|')
 const row = (...cells) => `| ${cells.map((cell) => escapeCell(String(cell))).join(' | ')} |\n`
 
-const toDocument = (refusal) => ({ status: toErrorReply(refusal).status, ...toErrorBody(refusal) })
+const toDocument = (refusal) => ({ status: toDocumentErrorReply(refusal).status, ...toDocumentErrorBody(refusal) })
 
 export function renderErrorsPage() {
   const codes = Object.keys(ERRORS) as ErrorCode[]

@@ -1,4 +1,5 @@
-import { type EventField, type EventRow, SECURITY_EVENTS } from '../src/observe/security-event-table.ts'
+import { SECURITY_EVENTS } from '../src/modules.ts'
+import type { EventField, EventRow } from '../src/observe/security-event-table.ts'
 import { renderTable } from './metrics-page.ts'
 
 /** Fields a record has besides those of its row. */

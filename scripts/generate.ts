@@ -1,8 +1,9 @@
 // Writes the files that are derived from the tables of options, security events, metrics, errors and operations of the
-// admin API. With --check it writes nothing, lists the stale files, and exits with 1 if there are any.
+// admin API, and from the declarations of library and client. With --check it writes nothing, lists the stale files, and exits with 1 if there are any.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { renderAdminApiPage } from './admin-api-page.ts'
+import { renderClientPage, renderLibraryPage } from './api-pages.ts'
 import { renderErrorsPage } from './errors-page.ts'
 import { renderEventsPage } from './events-page.ts'
 import { renderMetricsPage } from './metrics-page.ts'
@@ -16,6 +17,8 @@ export const GENERATED = {
   'docs/reference/metrics.md': renderMetricsPage,
   'docs/reference/errors.md': renderErrorsPage,
   'docs/reference/admin-api.md': renderAdminApiPage,
+  'docs/reference/library.md': renderLibraryPage,
+  'docs/reference/client.md': renderClientPage,
 }
 
 const current = (path) => {

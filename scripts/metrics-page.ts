@@ -3,8 +3,13 @@ import { METRICS, type MetricRow } from '../src/observe/metric-table.ts'
 /** docs/reference/metrics.md, from the table. */
 export const renderMetricsPage = (): string => `${INTRODUCTION}
 ${renderTable(
-  ['Metric', 'Type', 'Meaning'],
-  Object.entries<MetricRow>(METRICS).map(([name, { type, help }]) => [`\`${name}\``, type, help]),
+  ['Metric', 'Type', 'Of several workers', 'Meaning'],
+  Object.entries<MetricRow>(METRICS).map(([name, { type, help, joined = 'sum' }]) => [
+    `\`${name}\``,
+    type,
+    joined === 'own' ? 'the one asked' : joined,
+    help,
+  ]),
 )}
 ## Labels and buckets
 
@@ -22,6 +27,11 @@ Cardea exposes metrics in the text format of Prometheus.
 
 - No label holds a user name, an address of a client, or a path that a client chose.
 - A node counts what it did itself since it started. Prometheus adds the nodes up.
+- Whichever worker of a node (\`server.workers\`) serves the request, the metrics are those of all its workers. The third
+  column says what becomes of their values. Counts of a worker that has ended are kept: after \`kill -9\` as they were
+  when metrics were last read, otherwise complete.
+- The figures of the process are those of the workers; the process that supervises them is not included. Memory that
+  workers share counts once for each.
 - The metrics of this page, a dashboard and alerts for them: [Monitor](../guides/monitor.md).
 
 ## Overview

@@ -1,15 +1,16 @@
 // docs/reference/options.md and etc/default.ini, from the table of options.
 import { FALSE_WORDS, TRUE_WORDS } from '../src/config/codecs.ts'
-import { OPEN_SECTIONS, type OpenSection, SECTIONS, type Section } from '../src/config/option-table.ts'
-import { PROVIDER_ROWS } from '../src/config/providers.ts'
-import { defaultOf, describe, listMarks, rowsOf, SECTION_NAMES, type ShownRow, wrap } from '../src/config/render.ts'
+import { OPEN_SECTION_HELP, OPEN_SECTIONS, type OpenSection } from '../src/config/option-table.ts'
+import { defaultOf, describe, listMarks, rowsOf, rowsOfNamed, type ShownRow, wrap } from '../src/config/render.ts'
+import { OPTION_TABLE } from '../src/module-options.ts'
 
 /** Before `HEAD`, which uses it. */
 const renderWords = (words: readonly string[]): string => words.map((word) => `\`${word}\``).join(', ')
 
 const HEAD = `# Options
 
-This page is generated from the table of options (\`src/config/option-table.ts\`). \`cardea --help-all\` prints the options too.
+This page is generated from the table of options: \`src/config/option-table.ts\`, and \`options.ts\` of each module.
+\`cardea --help-all\` prints the options too.
 
 ## How to set an option
 
@@ -59,26 +60,29 @@ sections \`[httpd]\` and \`[couch_httpd_auth]\` are used if \`[chttpd]\` and \`[
 would make it less strict.
 `
 
-const OPEN_SAMPLES: Readonly<Record<Exclude<OpenSection, 'provider'>, string>> = {
+const OPEN_SAMPLES: Readonly<Record<OpenSection, string>> = {
   admins: 'admin = password',
   jwt_keys: 'hmac:_default = c2VjcmV0',
+  jwt_key_limits: 'hmac:_default = names=ada,phone-* roles=editor until=2030-01-31',
   services: 'shop = /shop http://127.0.0.1:3000 required',
 }
 
+const { sections: SECTIONS, named: NAMED } = OPTION_TABLE
+
 /** The page of all options. */
 export function renderOptionsPage(): string {
-  return HEAD + [...SECTION_NAMES.map(renderSection), ...OPEN_SECTIONS.map(renderOpenSection)].join('')
+  const sections = [...SECTIONS].map(([section, help]) => renderRows(section, help, rowsOf(OPTION_TABLE, section)))
+  const named = [...NAMED].map(([kind, row]) => renderRows(kind, row.help, rowsOfNamed(kind, row)))
+  return HEAD + [...sections, ...OPEN_SECTIONS.map(renderOpenSection), ...named].join('')
 }
 
 const TABLE_HEAD = '| option | default | meaning | change |\n|---|---|---|---|'
 
-const renderSection = (section: Section): string => renderRows(section, rowsOf(section))
-
-function renderRows(section: Section | 'provider', rows: readonly ShownRow[]): string {
+function renderRows(section: string, help: string, rows: readonly ShownRow[]): string {
   const details = rows.flatMap(renderDetails)
   const parts = [
     `## ${section}`,
-    escapeText(SECTIONS[section]),
+    escapeText(help),
     [TABLE_HEAD, ...rows.map(renderRow)].join('\n'),
     ...(details.length > 0 ? [details.join('\n')] : []),
     ...renderFixed(rows),
@@ -120,9 +124,7 @@ function renderFixed(rows: readonly ShownRow[]): readonly string[] {
 }
 
 const renderOpenSection = (section: OpenSection): string =>
-  section === 'provider'
-    ? renderRows('provider', PROVIDER_ROWS)
-    : `\n## ${section}\n\n${escapeText(SECTIONS[section])}\n\n    [${section}]\n    ${OPEN_SAMPLES[section]}\n`
+  `\n## ${section}\n\n${escapeText(OPEN_SECTION_HELP[section])}\n\n    [${section}]\n    ${OPEN_SAMPLES[section]}\n`
 
 const escapeText = (text: string): string => text.replace(/[\\|<>*_[\]]/g, '\\$&')
 
@@ -134,29 +136,26 @@ const INI_HEAD = `; Every option of Cardea with its default, commented out. Gene
 
 /** A file with every option commented out below its help. */
 export function renderDefaultIni(): string {
-  const sections = SECTION_NAMES.map((section) =>
-    ['', ...wrap(SECTIONS[section], '; '), `[${section}]`, ...rowsOf(section).flatMap(renderIniRow)].join('\n'),
+  const sections = [...SECTIONS].map(([section, help]) =>
+    [
+      '',
+      ...wrap(help, '; '),
+      `[${section}]`,
+      ...rowsOf(OPTION_TABLE, section).flatMap((row) => renderIniRow(row)),
+    ].join('\n'),
   )
   // Their headers are comments too: an empty [admins] section would replace that of an earlier file.
   const open = OPEN_SECTIONS.map((section) =>
-    ['', ...wrap(SECTIONS[section], '; '), ...renderOpenSample(section)].join('\n'),
+    ['', ...wrap(OPEN_SECTION_HELP[section], '; '), `;[${section}]`, `;${OPEN_SAMPLES[section]}`].join('\n'),
   )
-  return `${INI_HEAD}${[...sections, ...open].join('\n')}\n`
+  const named = [...NAMED].map(([kind, row]) => {
+    const rows = rowsOfNamed(kind, row).flatMap((each) => renderIniRow(each, row.sample.values[each.key]))
+    return ['', ...wrap(row.help, '; '), `;[${kind}:${row.sample.name}]`, ...rows].join('\n')
+  })
+  return `${INI_HEAD}${[...sections, ...open, ...named].join('\n')}\n`
 }
 
-/** A provider has no default for these. */
-const PROVIDER_SAMPLE: Readonly<Record<string, string>> = {
-  ';issuer =': ';issuer = https://id.example.com/realms/shop',
-  ';audience =': ';audience = cardea',
-}
-
-const renderOpenSample = (section: OpenSection): readonly string[] =>
-  section === 'provider'
-    ? [';[provider:keycloak]', ...PROVIDER_ROWS.flatMap(renderIniRow).map((line) => PROVIDER_SAMPLE[line] ?? line)]
-    : [`;[${section}]`, `;${OPEN_SAMPLES[section]}`]
-
-function renderIniRow(row: ShownRow): string[] {
-  const value = defaultOf(row)
+function renderIniRow(row: ShownRow, value = defaultOf(row)): string[] {
   const help = wrap([describe(row), ...listMarks(row)].join(' '), '; ')
   return ['', ...help, `; Expects ${row.option.codec.expects}.`, `;${row.key} =${value === '' ? '' : ` ${value}`}`]
 }

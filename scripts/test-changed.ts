@@ -5,7 +5,7 @@
 // most files, so those with a word of the changed path in their own come earlier.
 import { execFileSync } from 'node:child_process'
 import { findDistances, type ImportGraph, readImportGraph } from './import-graph.ts'
-import { runFiles } from './test-groups.ts'
+import { runFiles } from './test-run.ts'
 
 const MAX_FILES = 10
 /** Always run if a source changed: the recorded cases of both doors. */

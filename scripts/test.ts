@@ -2,7 +2,7 @@
 //   node scripts/test.ts [unit | scenario | process | paths…] [--times] [options of node --test]
 // With --times it prints what folders and files take.
 import { globSync } from 'node:fs'
-import { runFiles } from './test-groups.ts'
+import { runFiles } from './test-run.ts'
 
 /** Every test file belongs to exactly one part: what is neither in `scenario` nor in `process` is `unit`. */
 const PARTS: Readonly<Record<string, readonly string[]>> = {
