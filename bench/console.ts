@@ -84,14 +84,14 @@ const countBytes = () =>
     .filter((name) => name.endsWith('.br'))
     .reduce((sum, name) => sum + statSync(`${ASSETS}${name}`).size, 0)
 
-async function measureAll(scope, counts) {
+async function measureAll(scope, { pages, runs, warmUps }) {
   const browser = await launchBrowser(scope, { optimisesScripts: true })
   const { document: url } = await startDemo(scope)
   const state = await signIn(browser, url)
   const figures: (Awaited<ReturnType<typeof measurePage>> & { readonly name: string })[] = []
-  for (const [name, page] of Object.entries(PAGES)) {
+  for (const [name, page] of Object.entries(PAGES).slice(0, pages)) {
     const visitor = { url, ...page, storageState: name === 'sign-in' ? undefined : state }
-    figures.push({ name, ...(await measurePage(browser, visitor, counts)) })
+    figures.push({ name, ...(await measurePage(browser, visitor, { runs, warmUps })) })
   }
   return figures
 }
@@ -103,11 +103,12 @@ export const bench = {
     'cache and once more; and the first byte of the first response of the admin API. Median. Goal: at most\n' +
     `${GOAL_MS} ms with an empty cache, and at most 120 KiB of script and style, compressed.`,
   runs: 9,
-  async run(runs, [warmUps = 1] = []) {
+  /** Sizes: visits of warm-up, pages. */
+  async run(runs, [warmUps = 1, pages = Object.keys(PAGES).length] = []) {
     if (NO_BROWSER) throw new Error(NO_BROWSER)
     const works: (() => unknown)[] = []
     try {
-      const figures = await measureAll({ after: (work) => works.unshift(work) }, { runs, warmUps })
+      const figures = await measureAll({ after: (work) => works.unshift(work) }, { runs, warmUps, pages })
       const bytes = countBytes()
       const rows = figures.map(({ name, first, again, firstByte }) => [
         name,

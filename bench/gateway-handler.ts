@@ -36,7 +36,7 @@ const RAW_HEADERS = Object.entries(HEADERS)
 const PARSED = Object.fromEntries(Object.entries(HEADERS).map(([name, value]) => [name.toLowerCase(), value]))
 
 /** Calls the handler of a request in the order of undici. */
-function respondAtOnce(_request, handler) {
+export function respondAtOnce(_request, handler) {
   const controller = { rawHeaders: RAW_HEADERS, rawTrailers: [], abort() {}, pause() {}, resume() {} }
   handler.onRequestStart(controller, {})
   handler.onRequestSent()
@@ -111,6 +111,7 @@ export const toOptions = (folder) => ({
   server: { endpoint: 'tcp://127.0.0.1:0', 'jwt-secret': 'a-secret-of-tokens-for-benches-only' },
   chttpd_auth: { iterations: 10, secret: 'a-secret-of-cookies-for-benches-only' },
   admins: { [ADMIN.name]: ADMIN.password },
+  auth: { 'min-password-length': 0 },
   upstream: { document: 'http://127.0.0.1:9', 'document-secret': 'a-secret-of-the-upstream-for-benches-only' },
   jwt_keys: { 'hmac:_default': Buffer.from(TOKEN_SECRET).toString('base64') },
 })

@@ -18,7 +18,11 @@ async function open(folder, size, clean) {
   const url = `sqlite:${join(folder, `${size}.db`)}`
   await fillStore(url, size)
   const scope = { after: (work) => clean.push(work) }
-  const { directory } = await openTestNode(scope, { url, clock: SYSTEM_CLOCK, settings: { cacheSize: WORKING_SET } })
+  const { directory } = await openTestNode(scope, {
+    url,
+    clock: SYSTEM_CLOCK,
+    settings: { chttpd_auth: { auth_cache_size: WORKING_SET } },
+  })
   const count = Math.min(WORKING_SET, ...SIZES, size)
   const names = Array.from({ length: count }, (_, index) => nameOf(Math.floor((index * size) / count)))
   return { size, directory, names: shuffle(names) }

@@ -2,13 +2,13 @@
 
 import { createPublicKey, verify } from 'node:crypto'
 import { createJwtHandler } from '../src/auth/jwt.ts'
-import { createProviderTokens } from '../src/auth/provider-token.ts'
 import { SYSTEM_CLOCK } from '../src/base/clock.ts'
 import { SILENT_LOG } from '../src/base/log.ts'
-import { ANY_USER } from '../src/directory/users/user-operations.ts'
+import { PROGRAM } from '../src/directory/caller.ts'
 import { readClaimPath } from '../src/keys/document-claims.ts'
 import { readJwtKeys } from '../src/keys/jwt-keys.ts'
-import { createProviderKeys } from '../src/keys/provider-keys.ts'
+import { createProviderKeys } from '../src/modules/providers/keys.ts'
+import { createProviderTokens } from '../src/modules/providers/tokens.ts'
 import { openTestNode } from '../test/support/directory.ts'
 import { AUDIENCE, startProvider } from '../test/support/provider.ts'
 import { median, ratio } from './figures.ts'
@@ -25,8 +25,8 @@ async function openScene(scope) {
   const provider = await startProvider(scope)
   const { issuer } = provider
   const { directory } = await openTestNode(scope, { clock: SYSTEM_CLOCK })
-  await directory.createUser({ name: 'ada' })
-  await directory.linkAccount('ada', ANY_USER, { provider: 'staff', issuer, subject: 'u-1' })
+  await directory.createUser({ name: 'ada' }, PROGRAM)
+  await directory.linkAccount('ada', PROGRAM, { provider: 'staff', issuer, subject: 'u-1' })
   const place = { name: 'staff', issuer, issuers: [issuer], discovery: issuer, jwksUri: '' }
   const keys = createProviderKeys(place, 86_400_000, SYSTEM_CLOCK, SILENT_LOG)
   await keys.renew()
@@ -43,6 +43,7 @@ async function openScene(scope) {
       clientId: '',
       name: readClaimPath('sub'),
       factors: [],
+      trustsEmail: false,
       skewSeconds: 30,
     }
     const known = {
@@ -57,7 +58,7 @@ async function openScene(scope) {
       rules: () => rules,
       directory,
       findIssued: async () => undefined,
-      findProviderToken: createProviderTokens(deps, 'jwt'),
+      findExternalToken: createProviderTokens(deps, 'jwt'),
       clock: SYSTEM_CLOCK,
     })
   }

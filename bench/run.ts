@@ -1,15 +1,16 @@
 // Measures Cardea and a baseline:
 //   npm run bench -- [names…] [--runs=N] [--sizes=N,…] [--write] [--json=FILE] [--against=DIR]
 // A bench is a file bench/<name>.ts that exports `bench`: { title, about, runs, run(runs, sizes, checkouts) }.
-// `run` returns { columns, rows, isGoalMet }; each bench defines its sizes. `checkouts` are those of --against, which
-// gateway-cpu, gateway-handler and session compare with this one. With --write its table goes to docs/background/benchmarks.md,
-// between comments with its name. The last table has the rows of all benches of the run; --json writes them to a file.
+// `run` returns { columns, rows, isGoalMet }, and `after` if something follows from them; each bench defines its sizes.
+// `checkouts` are those of --against, which gateway-cpu, gateway-handler and session compare with this one. With --write
+// its table goes to docs/background/benchmarks.md, or to its own `page` there, between comments with its name. The last
+// table has the rows of all benches of the run; --json writes them to a file.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 
 const FOLDER = new URL('./', import.meta.url)
-const PAGE = new URL('../docs/background/benchmarks.md', import.meta.url)
+const PAGES = new URL('../docs/background/', import.meta.url)
 
 const HEAD = `# Benchmarks
 
@@ -26,12 +27,16 @@ interface Result {
   readonly columns: readonly string[]
   readonly rows: readonly (readonly string[])[]
   readonly isGoalMet: boolean
+  /** What follows from the table. */
+  readonly after?: string
 }
 
 interface Bench {
   readonly title: string
   readonly about: string
   readonly runs: number
+  /** The page of its table, unless it is that of all benches. */
+  readonly page?: string
   run(runs: number, sizes?: readonly number[], checkouts?: readonly string[]): Promise<Result>
 }
 
@@ -62,16 +67,17 @@ const describeMachine = () =>
   `Node ${process.versions.node}, ${new Date().toISOString().slice(0, 10)}`
 
 const renderSection = ({ title, about }, result, runs) =>
-  `## ${title}\n\n${about}\n\n${renderTable(result)}\n\n${runs} runs, ${describeMachine()}.`
+  `## ${title}\n\n${about}\n\n${renderTable(result)}\n\n${result.after ? `${result.after}\n\n` : ''}${runs} runs, ${describeMachine()}.`
 
-function writeSection(name, section) {
+function writeSection(name, section, file = 'benchmarks.md') {
   const [open, close] = [`<!-- bench:${name} -->`, `<!-- /bench:${name} -->`]
-  const page = existsSync(PAGE) ? readFileSync(PAGE, 'utf8') : HEAD
+  const url = new URL(file, PAGES)
+  const page = existsSync(url) ? readFileSync(url, 'utf8') : HEAD
   const [from, to] = [page.indexOf(open), page.indexOf(close)]
   const marked = `${open}\n${section}\n${close}`
   const next =
     from < 0 || to < from ? `${page}\n${marked}\n` : page.slice(0, from) + marked + page.slice(to + close.length)
-  writeFileSync(PAGE, next)
+  writeFileSync(url, next)
 }
 
 const { values, positionals } = parseArgs({
@@ -97,7 +103,7 @@ for (const [name, bench] of benches) {
   const result = await bench.run(runs, values.sizes?.split(',').map(Number), values.against)
   const section = renderSection(bench, result, runs)
   console.log(`${section}\n${result.isGoalMet ? 'The goal is met.' : 'THE GOAL IS NOT MET.'}\n`)
-  if (values.write) writeSection(name, section)
+  if (values.write) writeSection(name, section, bench.page)
   measured.push({ name, runs, result })
 }
 const rows = measured.flatMap(({ name, result }) =>

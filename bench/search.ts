@@ -5,8 +5,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import { nowSeconds, SYSTEM_CLOCK } from '../src/base/clock.ts'
 import { SILENT_LOG } from '../src/base/log.ts'
-import { createUser } from '../src/directory/users/revisions.ts'
-import { foldCase, listEntries, type UserQuery } from '../src/directory/users/user-search.ts'
+import { createEmptyUser } from '../src/directory/users/revisions.ts'
+import { foldCase, listEntries } from '../src/directory/users/search-entries.ts'
+import type { UserQuery } from '../src/directory/users/user-search.ts'
 import type { StoredPassword } from '../src/passwords/schemes.ts'
 import { openStore } from '../src/store/create-store.ts'
 import { renderRecord } from '../src/store/record.ts'
@@ -35,7 +36,7 @@ function toUser(index) {
     salt: `salt-${index}`,
     hash: 'ab'.repeat(32),
   }
-  const user = createUser(`${BEGINNINGS[index % SLOTS]}${Math.floor(index / SLOTS)}`, password)
+  const user = createEmptyUser(`${BEGINNINGS[index % SLOTS]}${Math.floor(index / SLOTS)}`, password)
   const roles = ['reader', `department-${index % DEPARTMENTS}`]
   return { ...user, isActive: index % RARE !== 0, document: { ...user.document, roles } }
 }

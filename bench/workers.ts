@@ -1,4 +1,4 @@
-// Two worker threads beside the main thread alone: requests for the same CPU time, time to start, memory.
+// Two workers beside one process alone: requests for the same CPU time, time to start, memory.
 // Sizes: requests of a batch, connections, batches of warm-up.
 import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ import {
   writeGatewayConfig,
 } from './support/gateway.ts'
 
-const GOALS = { factor: 1.7, startMs: 200, mebibytes: 60 }
+const GOALS = { median: 0.95, least: 0.9, startMs: 1500, mebibytes: 120 }
 const WORKERS = 2
 
 const HEADERS = {
@@ -38,12 +38,18 @@ function withServer(upstream, workers, work) {
     const startMs = performance.now() - startedMs
     try {
       if (workers > 1) await waitForWorkers(server.document, workers)
-      return await work({ url: server.document, pid: server.child.pid, startMs })
+      return await work({ url: server.document, pids: listProcesses(server.child.pid), startMs })
     } finally {
       await server.stop()
     }
   })
 }
+
+/** The process that was started, and its workers. */
+const listProcesses = (pid) => [
+  pid,
+  ...readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number),
+]
 
 async function waitForWorkers(url, workers) {
   const headers = { Authorization: toBasic() }
@@ -54,7 +60,6 @@ async function waitForWorkers(url, workers) {
 /** CPU time of one request in microseconds: of all threads, and of the busiest one. */
 async function measure({ pids, connections, createRequest }, batch) {
   const request = await createRequest()
-  // the main thread tells the workers of a new session
   await sendBatch(connections, request, batch / 10)
   const readAll = () => new Map<string, number>(pids.flatMap((pid) => [...readThreadsUs(pid)]))
   const before = readAll()
@@ -63,34 +68,31 @@ async function measure({ pids, connections, createRequest }, batch) {
   return { all: each.reduce((sum, us) => sum + us, 0), busiest: Math.max(...each) }
 }
 
-const readMebibytes = ({ pid }) =>
-  Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+const readMebibytes = ({ pids }) =>
+  pids
+    .map((pid) => Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024)
+    .reduce((sum, each) => sum + each, 0)
 
-/** As many cores as workers serve this many times as many requests as one core serves the main thread alone. */
+/** As many cores as workers serve this many times as many requests as one core serves one process alone. */
 const toFactor = (alone, shared) => Math.min((WORKERS * alone.all) / shared.all, alone.all / shared.busiest)
 
 const openTargets = (servers, path, kind, { connections }) =>
   Promise.all(
-    servers.map(({ url, pid }) =>
-      openTarget({ url, pids: [pid], path, createHeader: () => HEADERS[kind](url) }, connections),
+    servers.map(({ url, pids }) =>
+      openTarget({ url, pids, path, createHeader: () => HEADERS[kind](url) }, connections),
     ),
   )
 
-/** A minimal server, and two of it: what this machine makes of two cores. */
-async function openMinimal(upstreams, { connections }) {
-  const open = ({ port, child }, count) => openTarget({ url: toLocalUrl(port), pids: [child.pid], path: '/' }, count)
-  const alone = await open(upstreams[0], connections)
-  const halves = await Promise.all(upstreams.map((each) => open(each, connections / upstreams.length)))
-  const shared = {
-    ...alone,
-    pids: halves.flatMap(({ pids }) => pids),
-    connections: halves.flatMap((half) => half.connections),
-  }
-  return [alone, shared]
-}
+/** A minimal server alone, and as two workers: what this machine makes of two cores. */
+const openMinimal = (alone, shared, { connections }) =>
+  Promise.all(
+    [alone, shared].map(({ port, child }) =>
+      openTarget({ url: toLocalUrl(port), pids: listProcesses(child.pid), path: '/' }, connections),
+    ),
+  )
 
 async function warmUp(targets, { batch, warmUps }) {
-  // each worker gets as many as the main thread alone
+  // each worker gets as many as one process alone
   for (let round = 0; round < warmUps; round += 1)
     for (const { connections, createRequest } of targets)
       await sendBatch(connections, await createRequest(), WORKERS * batch)
@@ -128,56 +130,61 @@ async function forEachRow(servers, sizes, work) {
     }
 }
 
-async function compareAll(servers, upstreams, sizes) {
+async function compareAll(servers, openBare, sizes) {
   const compared = new Map()
   // all of them before the first is measured: they share most of the code
   await forEachRow(servers, sizes, (targets) => warmUp(targets, sizes))
   await forEachRow(servers, sizes, async (targets, name) => {
     compared.set(name, await compareRequests(targets, sizes))
   })
-  const factor = Math.min(...[...compared.values()].map((each) => each.factor))
-  const minimal = await openMinimal(upstreams, sizes)
+  // only now: a minimal server closes connections that were idle for five seconds
+  const minimal = await openBare()
   await warmUp(minimal, sizes)
-  compared.set('two minimal servers', await compareRequests(minimal, sizes))
+  const bare = await compareRequests(minimal, sizes)
   closeAll(minimal)
-  const rows = [...compared].map(([name, { alone, shared, factor }]) => [
+  const shares = [...compared.values()].map(({ factor }) => factor / bare.factor)
+  const rows = [...compared, ['minimal server', bare] as const].map(([name, { alone, shared, factor }]) => [
     name,
     microseconds(alone),
     microseconds(shared),
     ratio(factor),
+    ratio(factor / bare.factor),
   ])
-  return { rows, factor }
+  return { rows, areSharesMet: median(shares) >= GOALS.median && Math.min(...shares) >= GOALS.least }
 }
 
 export const bench = {
-  title: 'Worker threads',
+  title: 'Workers',
   about:
-    'CPU time of one request of a server without worker threads and of one with two, all threads together, in ' +
+    'CPU time of one request of a server of one process and of one with two workers, all processes together, in ' +
     'alternating batches. The factor is how many times as many requests two cores serve with two workers as one core ' +
     'does without: twice the ratio of these times, or less if one thread takes more than half of the work. It is the ' +
-    'median of the rounds. Two processes of a minimal `node:http` server show what this machine makes of two cores. ' +
-    `Goals: ${GOALS.factor} times as many, a start at most ${GOALS.startMs} ms later, at most ` +
-    `${GOALS.mebibytes} MiB for each worker.`,
+    'median of the rounds. The last row is a minimal `node:http` server, alone and as two workers of `node:cluster`: ' +
+    'what this machine makes of two cores. The last column is the share of it that Cardea reaches. ' +
+    `Goals: a share of ${GOALS.median} (median) and ${GOALS.least} (least), a start at most ${GOALS.startMs} ms ` +
+    `later, at most ${GOALS.mebibytes} MiB for each worker.`,
   runs: 20,
   async run(rounds, [batch = 2000, connections = 32, warmUps = 10]: readonly number[] = []) {
     await using started = new AsyncDisposableStack()
-    const openUpstream = async () => started.adopt(await startScript('upstream.ts'), killChild)
-    const upstreams = [await openUpstream(), await openUpstream()]
-    const upstream = toLocalUrl(upstreams[0]?.port)
+    const open = async (...script: [string, ...string[]]) => started.adopt(await startScript(...script), killChild)
+    const [bare, bareWorkers] = [await open('upstream.ts'), await open('cluster.ts', String(WORKERS))]
+    const upstream = toLocalUrl(bare.port)
     return await withServer(upstream, 1, (alone) =>
       withServer(upstream, WORKERS, async (shared) => {
-        const { rows, factor } = await compareAll([alone, shared], upstreams, { rounds, batch, connections, warmUps })
+        const sizes = { rounds, batch, connections, warmUps }
+        const openBare = () => openMinimal(bare, bareWorkers, sizes)
+        const { rows, areSharesMet } = await compareAll([alone, shared], openBare, sizes)
         const starts = await measureStarts([alone, shared], upstream, Math.min(rounds, 5))
         const [before, after] = [readMebibytes(alone), readMebibytes(shared)]
         const perWorker = (after - before) / WORKERS
         return {
-          columns: ['', 'without', 'two workers', ''],
+          columns: ['', 'one process', 'two workers', 'factor', 'share'],
           rows: [
             ...rows,
-            ['start', '', '', `${milliseconds(starts)} later`],
-            ['memory', `${before.toFixed(0)} MiB`, `${after.toFixed(0)} MiB`, `${perWorker.toFixed(0)} MiB each`],
+            ['start', '', '', `${milliseconds(starts)} later`, ''],
+            ['memory', `${before.toFixed(0)} MiB`, `${after.toFixed(0)} MiB`, `${perWorker.toFixed(0)} MiB each`, ''],
           ],
-          isGoalMet: factor >= GOALS.factor && starts <= GOALS.startMs && perWorker <= GOALS.mebibytes,
+          isGoalMet: areSharesMet && starts <= GOALS.startMs && perWorker <= GOALS.mebibytes,
         }
       }),
     )

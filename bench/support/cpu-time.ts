@@ -18,6 +18,9 @@ async function openConnection({ hostname, port }) {
   await once(socket, 'connect')
   let received = ''
   let onResponse: () => void = () => {}
+  socket.on('end', () => {
+    throw new Error(`the server at port ${port} closed a connection that is measured`)
+  })
   socket.setEncoding('latin1').on('data', (text) => {
     received += text
     if (!isWhole(received)) return

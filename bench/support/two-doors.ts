@@ -1,17 +1,20 @@
 // Two document doors of Cardea in one process, put together from the same parts: one with audit trail and metrics as in
 // the product, and one where these parts do nothing. In one process they share everything else that varies. Argument: a
 // folder for each. Prints their ports.
+
 import { SILENT_LOG } from '../../src/base/log.ts'
 import { type Endpoint, listen } from '../../src/http/server.ts'
 import type { Audit } from '../../src/kernel/audit.ts'
+import { toListenerLimits } from '../../src/live-config/door-settings.ts'
 import { openLiveConfig } from '../../src/live-config/live-config.ts'
 import { openConfiguration } from '../../src/live-config/load.ts'
+import { OPTION_TABLE } from '../../src/module-options.ts'
+import { KERNEL_ROWS } from '../../src/modules.ts'
 import { createMetrics, type Metrics } from '../../src/observe/metrics.ts'
 import { createPartObserver } from '../../src/observe/part-metrics.ts'
 import type { RequestObserver } from '../../src/observe/request-metrics.ts'
 import { createDocumentDoor } from '../../src/wiring/document-door.ts'
 import { openParts } from '../../src/wiring/parts.ts'
-import { toListenerLimits } from '../../src/wiring/settings.ts'
 
 const nothing = () => {}
 const NO_EVENTS = { record: nothing, requireRecording: nothing, flush: nothing }
@@ -26,6 +29,7 @@ const NO_METRICS = {
   collect: nothing,
   collectValue: nothing,
   read: () => [],
+  copy: () => [],
   render: async () => '',
 } as unknown as Metrics
 
@@ -34,7 +38,14 @@ const NO_OBSERVER = undefined as unknown as RequestObserver
 
 const openConfig = (folder, observer) =>
   openLiveConfig({
-    load: () => openConfiguration({ flags: { configs: [folder], flags: [], problems: [] }, env: {}, cwd: folder }),
+    rows: KERNEL_ROWS,
+    load: () =>
+      openConfiguration({
+        table: OPTION_TABLE,
+        flags: { configs: [folder], flags: [], problems: [] },
+        env: {},
+        cwd: folder,
+      }),
     log: SILENT_LOG,
     observer,
   })
@@ -44,18 +55,18 @@ const withKernel = (liveConfig, parts) => ({ ...liveConfig, kernel: { ...liveCon
 async function openObserved(folder) {
   const metrics = createMetrics()
   const liveConfig = await openConfig(folder, createPartObserver(metrics))
-  return openParts(liveConfig, metrics)
+  return openParts(liveConfig, metrics, new AsyncDisposableStack(), {})
 }
 
 async function openUnobserved(folder) {
   const liveConfig = withKernel(await openConfig(folder, {}), { events: NO_EVENTS, audit: NO_AUDIT })
-  const parts = await openParts(liveConfig, NO_METRICS)
-  return { ...parts, observeRequests: () => NO_OBSERVER }
+  const parts = await openParts(liveConfig, NO_METRICS, new AsyncDisposableStack(), {})
+  return { ...parts, monitoring: { ...parts.monitoring, observeRequests: () => NO_OBSERVER } }
 }
 
 async function openDoor(parts) {
   const endpoint: Endpoint = { kind: 'tcp', host: '127.0.0.1', port: 0 }
-  const limits = toListenerLimits(parts.liveConfig.get().settings.values)
+  const limits = toListenerLimits(parts.core.liveConfig.get().settings.values, 1)
   const { url } = await listen(createDocumentDoor(parts), endpoint, limits)
   return Number(new URL(url).port)
 }

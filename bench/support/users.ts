@@ -4,7 +4,7 @@ import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import type { UserWrite } from '../../src/directory/store-port/users.ts'
-import { createUser } from '../../src/directory/users/revisions.ts'
+import { createEmptyUser } from '../../src/directory/users/revisions.ts'
 import type { StoredPassword } from '../../src/passwords/schemes.ts'
 import { openStore } from '../../src/store/create-store.ts'
 
@@ -34,7 +34,7 @@ export async function fillStore(url, count) {
     const writes = portion.map(
       (index): UserWrite => ({
         expected: 'absent',
-        record: createUser(nameOf(index), passwordOf(index)),
+        record: createEmptyUser(nameOf(index), passwordOf(index)),
       }),
     )
     await store.importUsers(writes)
