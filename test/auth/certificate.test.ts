@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { createCertificateHandler } from '../../src/auth/certificate.ts'
 import type { CredentialSource, PresentedCertificate } from '../../src/auth/handler.ts'
 import { toAccount } from '../../src/directory/account.ts'
-import { createUser } from '../../src/directory/users/revisions.ts'
+import { createEmptyUser } from '../../src/directory/users/revisions.ts'
 import { readVerdict } from './read-verdict.ts'
 
 const FROM_MS = Date.UTC(2030, 0, 1)
@@ -29,7 +29,7 @@ const SOURCE: CredentialSource = {
 }
 
 async function check(nowMs: number, source: CredentialSource = SOURCE, totp?: string) {
-  const account = toAccount(createUser('ada', { scheme: 'unusable', reason: 'absent', members: {} }))
+  const account = toAccount(createEmptyUser('ada', { scheme: 'unusable', reason: 'absent', members: {} }))
   const handler = createCertificateHandler({
     directory: { findAccount: async () => ({ ...account, totp }) },
     clock: { nowMs: () => nowMs },

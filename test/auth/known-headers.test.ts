@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { createKnownHeaders } from '../../src/auth/known-headers.ts'
 import { createLimits, type LimitSettings } from '../../src/auth/limits/limits.ts'
 import { CacheCounts } from '../../src/base/caches.ts'
-import { ANY_USER } from '../../src/directory/users/user-operations.ts'
+import { PROGRAM } from '../../src/directory/caller.ts'
 import { createTestClock, openTestNode } from '../support/directory.ts'
 
 const LIMITS: LimitSettings = {
@@ -36,7 +36,7 @@ async function open(t: TestContext) {
     size: () => scene.memorySize,
     counts,
   })
-  await directory.createUser({ name: 'ada', password: { password: PASSWORD }, roles: ['reader'] })
+  await directory.createUser({ name: 'ada', password: { password: PASSWORD }, roles: ['reader'] }, PROGRAM)
   await directory.catchUp()
   const account = await directory.findAccount('ada')
   assert.ok(account)
@@ -54,29 +54,29 @@ const saltOf = ({ password }: { readonly password: object }) => ('salt' in passw
 const CHANGES: readonly [name: string, change: (opened: Opened) => unknown][] = [
   [
     'the password was changed',
-    ({ directory }) => directory.setPassword('ada', ANY_USER, { password: 'another password' }),
+    ({ directory }) => directory.setPassword('ada', PROGRAM, { password: 'another password' }),
   ],
-  ['the user was deactivated', ({ directory }) => directory.setActive('ada', ANY_USER, false)],
-  ['the user was removed', ({ directory }) => directory.removeUser('ada', ANY_USER, 'any')],
+  ['the user was deactivated', ({ directory }) => directory.setActive('ada', PROGRAM, false)],
+  ['the user was removed', ({ directory }) => directory.removeUser('ada', PROGRAM, 'any')],
   [
     'the user was removed and created again',
     async ({ directory }) => {
-      await directory.removeUser('ada', ANY_USER, 'any')
-      await directory.createUser({ name: 'ada', password: { password: PASSWORD } })
+      await directory.removeUser('ada', PROGRAM, 'any')
+      await directory.createUser({ name: 'ada', password: { password: PASSWORD } }, PROGRAM)
     },
   ],
   [
     'the user has expired',
     async ({ directory, clock }) => {
       const expiresAt = Math.floor(clock.nowMs() / 1000) + 60
-      await directory.changeUser('ada', ANY_USER, (user) => ({ ...user, expiresAt }))
+      await directory.changeUser('ada', PROGRAM, (user) => ({ ...user, expiresAt }))
       clock.advance(60)
     },
   ],
   [
     'a second factor was set',
     ({ directory }) =>
-      directory.changeUser('ada', ANY_USER, (user) => ({
+      directory.changeUser('ada', PROGRAM, (user) => ({
         ...user,
         document: { ...user.document, members: [['totp', { key: 'JBSWY3DPEHPK3PXP' }]] },
       })),
@@ -106,7 +106,7 @@ describe('a password that was verified before', () => {
   it('is accepted with the roles of now', async (t) => {
     const { directory, recallFrom } = await open(t)
     assert.deepEqual(recallFrom(PEER)?.roles, ['reader'])
-    await directory.changeUser('ada', ANY_USER, (user) => ({
+    await directory.changeUser('ada', PROGRAM, (user) => ({
       ...user,
       document: { ...user.document, roles: ['writer'] },
     }))

@@ -38,12 +38,12 @@ export async function openSessions(scope: Scope, first: Partial<SigningSettings>
     timeouts,
     settings: () => settings,
     directory: node.directory,
-    findKeyVersion: (algorithm: string, kid: string | undefined) => keys.get(`${algorithm}/${kid ?? ''}`),
+    findOriginVersion: (algorithm: string, kid: string | undefined) => keys.get(`${algorithm}/${kid ?? ''}`),
     clock,
   }
   const accounts = createAccountSessions(deps)
   const tokens = createTokenSessions(deps)
-  const handler = createCookieHandler({ accounts, tokens, cookieSettings: () => ({ hasHostPrefix: false }) })
+  const handler = createCookieHandler({ accounts, tokens, cookieSettings: () => ({ cookie_host_prefix: false }) })
   const read = (cookie: string) => readVerdict(handler, sourceOf(cookie))
   return {
     ...node,

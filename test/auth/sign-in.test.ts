@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { createLimits, type LimitSettings } from '../../src/auth/limits/limits.ts'
+import { countTogether } from '../../src/auth/limits/together.ts'
 import { type Attempt, createSignIn, type SignInDeps } from '../../src/auth/sign-in.ts'
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
+import { createAlone } from '../../src/base/siblings.ts'
 import type { Account } from '../../src/directory/account.ts'
+import { PROGRAM } from '../../src/directory/caller.ts'
 import type { Directory } from '../../src/directory/directory.ts'
-import { createUser } from '../../src/directory/users/revisions.ts'
+import { createEmptyUser } from '../../src/directory/users/revisions.ts'
 import type { Json } from '../../src/directory/users/user.ts'
-import { ANY_USER } from '../../src/directory/users/user-operations.ts'
 import { createHasher, type Hasher } from '../../src/passwords/hasher.ts'
 import { derive, PRFS, type Prf } from '../../src/passwords/password-digest.ts'
 import { createPasswordMemory } from '../../src/passwords/password-memory.ts'
@@ -34,8 +36,8 @@ interface Opened {
 
 async function open(t: TestContext, changed: Partial<SignInDeps> = {}): Promise<Opened> {
   const { directory, store } = await openTestNode(t, { clock: SYSTEM_CLOCK })
-  await directory.createUser({ name: 'ada', password: { password: 'analytical' } })
-  await directory.setAdministrator('root', { password: 'secret' })
+  await directory.createUser({ name: 'ada', password: { password: 'analytical' } }, PROGRAM)
+  await directory.setAdministrator('root', PROGRAM, { password: 'secret' })
   const seen: string[] = []
   const signIn = createSignIn({
     findAccount: directory.findAccount,
@@ -45,7 +47,7 @@ async function open(t: TestContext, changed: Partial<SignInDeps> = {}): Promise<
     },
     hasher,
     memory: createPasswordMemory(() => 100),
-    limits: createLimits({ settings: () => LIMITS, clock: SYSTEM_CLOCK }),
+    limits: countTogether(createLimits({ settings: () => LIMITS, clock: SYSTEM_CLOCK }), createAlone()),
     spendCode: directory.spendCode,
     isAccessToken: () => false,
     newPasswordWork: () => ({ unit: 'sha256', amount: 2 }),
@@ -57,7 +59,7 @@ async function open(t: TestContext, changed: Partial<SignInDeps> = {}): Promise<
     directory,
     seen,
     async plant(name, password) {
-      await store.writeUser({ expected: 'absent', record: createUser(name, password) })
+      await store.writeUser({ expected: 'absent', record: createEmptyUser(name, password) })
       await directory.catchUp()
     },
     signIn: async (name, password, rest) => signIn({ name, password, peer: '192.0.2.1', ...rest }),
@@ -96,7 +98,7 @@ describe('sign-in', () => {
     }
     const { directory, signIn } = await open(t, { hasher: counting })
     await signIn('ada', 'analytical')
-    await directory.setActive('ada', ANY_USER, false)
+    await directory.setActive('ada', PROGRAM, false)
     assert.equal(await signIn('ada', 'analytical'), undefined)
     assert.equal(await signIn('eve', 'analytical'), undefined)
     assert.deepEqual(asked.slice(1), [undefined, undefined])
@@ -105,7 +107,7 @@ describe('sign-in', () => {
   it('rejects the old password as soon as a new one is set', async (t) => {
     const { directory, signIn } = await open(t)
     assert.ok(await signIn('ada', 'analytical'))
-    await directory.setPassword('ada', ANY_USER, { password: 'engine' })
+    await directory.setPassword('ada', PROGRAM, { password: 'engine' })
     assert.equal(await signIn('ada', 'analytical'), undefined)
     assert.ok(await signIn('ada', 'engine'))
   })
@@ -146,7 +148,7 @@ describe('a password changed while it is verified', () => {
       verify: async (...question) => {
         const answer = await hasher.verify(...question)
         turn += 1
-        if (turn <= times) await opened.directory.setPassword('ada', ANY_USER, { password: password(turn) })
+        if (turn <= times) await opened.directory.setPassword('ada', PROGRAM, { password: password(turn) })
         return answer
       },
     }
@@ -223,7 +225,8 @@ describe('the cost of a refusal', () => {
     const iterationLimits = () => ({ min: 10, max: 1000 })
     const { directory, signIn } = await open(t, { hasher: counting, iterationLimits })
     for (const [name, password] of Object.entries(FORMS)) {
-      if (name !== 'user far above the limit') await directory.createUser({ name, password: { stored: password } })
+      if (name !== 'user far above the limit')
+        await directory.createUser({ name, password: { stored: password } }, PROGRAM)
     }
     await directory.catchUp()
     for (const name of ['nonexistent', 'ada', 'root', ...Object.keys(FORMS)]) {
@@ -257,8 +260,8 @@ describe('the cost of a refusal', () => {
     const { directory, signIn } = await open(t, { hasher: counting, iterationLimits })
     const totp: [string, Json] = ['totp', { key: 'JBSWY3DPEHPK3PXP' }]
     const three = await hasher.hash('right', { scheme: 'pbkdf2', prf: 'sha256', iterations: 3 })
-    await directory.createUser({ name: 'second factor', password: { stored: three }, members: [totp] })
-    await directory.createUser({ name: 'expensive', password: { stored: stored('sha512', 200) } })
+    await directory.createUser({ name: 'second factor', password: { stored: three }, members: [totp] }, PROGRAM)
+    await directory.createUser({ name: 'expensive', password: { stored: stored('sha512', 200) } }, PROGRAM)
     await directory.catchUp()
     const ATTEMPTS: readonly (readonly [string, () => Promise<unknown>])[] = [
       ['no code', () => signIn('second factor', 'right')],
@@ -283,7 +286,7 @@ describe('the cost of a refusal', () => {
   it('counts the passwords of administrators', async (t) => {
     const { counting, measure } = createCounting()
     const { directory, signIn } = await open(t, { hasher: counting })
-    await directory.setAdministrator('boss', { stored: `-pbkdf2-${'0'.repeat(128)},salt,300` })
+    await directory.setAdministrator('boss', PROGRAM, { stored: `-pbkdf2-${'0'.repeat(128)},salt,300` })
     for (const name of ['boss', 'nonexistent', 'ada']) {
       assertAbout(await measure(() => signIn(name, 'wrong')), 1200, name)
     }
@@ -292,10 +295,10 @@ describe('the cost of a refusal', () => {
   it('falls when the most expensive password is removed', async (t) => {
     const { counting, measure } = createCounting()
     const { directory, signIn } = await open(t, { hasher: counting })
-    await directory.createUser({ name: 'expensive', password: { stored: stored('sha512', 200) } })
+    await directory.createUser({ name: 'expensive', password: { stored: stored('sha512', 200) } }, PROGRAM)
     await directory.catchUp()
     assert.equal(await measure(() => signIn('nonexistent', 'wrong')), 800)
-    await directory.removeUser('expensive', ANY_USER, 'any')
+    await directory.removeUser('expensive', PROGRAM, 'any')
     await directory.catchUp()
     assert.equal(await measure(() => signIn('nonexistent', 'wrong')), 2)
   })
@@ -307,8 +310,8 @@ describe('iteration limits', () => {
 
   it('reject a user only after the password was verified', async (t) => {
     const { directory, signIn } = await open(t, { iterationLimits: () => ({ min: 2, max: 1000 }) })
-    await directory.createUser({ name: 'low', password: { stored: await createStored(1) } })
-    await directory.createUser({ name: 'high', password: { stored: await createStored(2000) } })
+    await directory.createUser({ name: 'low', password: { stored: await createStored(1) } }, PROGRAM)
+    await directory.createUser({ name: 'high', password: { stored: await createStored(2000) } }, PROGRAM)
     for (const name of ['low', 'high', 'nonexistent']) assert.equal(await signIn(name, 'wrong'), undefined, name)
     await assert.rejects(signIn('low', 'secret'), isRefused('iterations_too_low'))
     await assert.rejects(signIn('high', 'secret'), isRefused('iterations_too_high'))
@@ -318,7 +321,7 @@ describe('iteration limits', () => {
   it('reject a stored hash that no password can give', async (t) => {
     const { directory, signIn } = await open(t, { iterationLimits: () => ({ min: 2, max: 1000 }) })
     const broken = { ...(await createStored(1)), hash: '00' }
-    await directory.createUser({ name: 'broken', password: { stored: broken } })
+    await directory.createUser({ name: 'broken', password: { stored: broken } }, PROGRAM)
     await assert.rejects(signIn('broken', 'wrong'), isRefused('iterations_too_low'))
   })
 

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { configCommand } from '../../src/cli/config.ts'
 import { ExitError } from '../../src/cli/context.ts'
 import { splitFlags } from '../../src/config/flags.ts'
+import { OPTION_TABLE } from '../../src/module-options.ts'
 import { createAuthority } from '../support/certificates.ts'
 
 const cwd = mkdtempSync(join(tmpdir(), 'cardea-cli-'))
@@ -32,7 +33,7 @@ const run = (...argv: readonly string[]): Promise<Outcome> =>
 
 async function runAlone(...argv: readonly string[]): Promise<Outcome> {
   const lines: string[] = []
-  const flags = splitFlags(argv)
+  const flags = splitFlags(argv, OPTION_TABLE)
   const context = { flags, env: {}, cwd, print: (text: string) => void lines.push(text), printError: () => {} }
   try {
     await configCommand(context).parseAsync([...flags.rest], { from: 'user' })

@@ -10,6 +10,7 @@ import { SILENT_LOG } from '../../src/base/log.ts'
 import type { AreaFinding } from '../../src/cli/check-store.ts'
 import { checkMachine } from '../../src/cli/machine-checks.ts'
 import { toNewUser } from '../../src/directory/users/revisions.ts'
+import type { CheckFlags } from '../../src/modules/module.ts'
 import { NO_PASSWORD } from '../../src/passwords/schemes.ts'
 import { openStore } from '../../src/store/create-store.ts'
 import { read } from '../config/given.ts'
@@ -17,6 +18,7 @@ import { withStore } from '../contract/store-backup.ts'
 import { createIn } from '../contract/store-values.ts'
 import { createPostgresPlace, createSqlitePlace } from '../store/places.ts'
 import { connectPostgres } from '../store/postgres-server.ts'
+import { startMailServer } from '../support/mail.ts'
 import { startProvider } from '../support/provider.ts'
 import { makeFolder } from '../support/scope.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -31,10 +33,13 @@ const DAY_MS = 86_400_000
 
 const MEMORY = ['--store.url', 'sqlite::memory:']
 
-async function check(argv: readonly string[], nowMs?: number): Promise<readonly AreaFinding[]> {
+async function check(
+  argv: readonly string[],
+  { nowMs, flags = {} }: { nowMs?: number; flags?: CheckFlags } = {},
+): Promise<readonly AreaFinding[]> {
   const { settings, problems } = read({ argv })
   assert.deepEqual(problems, [])
-  return checkMachine({ settings, cwd: '/', storeProblem: undefined, server: undefined }, nowMs)
+  return checkMachine({ settings, cwd: '/', storeProblem: undefined, server: undefined, flags }, nowMs)
 }
 
 const inArea = (findings: readonly AreaFinding[], name: string) => findings.filter(({ area }) => area === name)
@@ -43,8 +48,20 @@ test('reports every area as ok if nothing is wrong', async () => {
   const findings = await check(MEMORY)
   assert.deepEqual(
     findings.map(({ area, level }) => [area, level]),
-    ['files', 'store', 'certificates', 'upstreams', 'server', 'clock'].map((area) => [area, 'ok']),
+    ['files', 'store', 'certificates', 'upstreams', 'passkeys', 'server', 'clock'].map((area) => [area, 'ok']),
   )
+})
+
+test('warns about keys of tokens without limits, and about limits of no key', async () => {
+  const argv = (kid: string, text = 'c2VjcmV0LW9mLWEtcGhvbmUtMzItYnl0ZXMtbG9uZw==') => [`--jwt_keys.hmac:${kid}`, text]
+  const limits = (kid: string) => [`--jwt_key_limits.hmac:${kid}`, 'names=ada']
+  const find = async (given: readonly string[]) =>
+    inArea(await check([...MEMORY, ...given]), 'keys').map(({ level, message }) => [level, message])
+  assert.deepEqual(await find([...argv('a'), ...limits('a')]), [['ok', 'every key of [jwt_keys] has limits']])
+  assert.deepEqual(await find([...argv('a'), ...limits('b')]), [
+    ['problem', '[jwt_key_limits] hmac:b: there is no such key in [jwt_keys]; did you mean hmac:a?'],
+    ['warning', '[jwt_keys] hmac:a has no limits: its tokens can have any name, and the role _admin'],
+  ])
 })
 
 test('warns about secret files that others can read, and says how to close them', async (t) => {
@@ -64,7 +81,7 @@ test('warns about secret files that others can read, and says how to close them'
     ],
     secrets: { [cookie]: 'a-secret' },
   })
-  const findings = await checkMachine({ settings, cwd: '/', storeProblem: undefined, server: undefined })
+  const findings = await checkMachine({ settings, cwd: '/', storeProblem: undefined, server: undefined, flags: {} })
   assert.deepEqual(
     inArea(findings, 'files').map(({ level, advice }) => [level, advice]),
     [
@@ -76,7 +93,13 @@ test('warns about secret files that others can read, and says how to close them'
 
 test('reports a store that cannot be read', async () => {
   const { settings } = read({ argv: ['--store.url', 'postgres://u@127.0.0.1:1/x'] })
-  const findings = await checkMachine({ settings, cwd: '/', storeProblem: 'connect ECONNREFUSED', server: undefined })
+  const findings = await checkMachine({
+    settings,
+    cwd: '/',
+    storeProblem: 'connect ECONNREFUSED',
+    server: undefined,
+    flags: {},
+  })
   const [store] = inArea(findings, 'store')
   assert.deepEqual([store?.level, store?.message], ['problem', 'connect ECONNREFUSED'])
   assert.match(store?.advice ?? '', /Start the database server/)
@@ -106,7 +129,7 @@ const CERTIFICATES: Readonly<Record<string, readonly [argv: readonly string[], n
 
 for (const [name, [argv, nowMs, expected]] of Object.entries(CERTIFICATES)) {
   test(`checks the dates of certificates: ${name}`, async () => {
-    const [found] = inArea(await check([...MEMORY, ...argv], nowMs), 'certificates')
+    const [found] = inArea(await check([...MEMORY, ...argv], { nowMs }), 'certificates')
     assert.deepEqual([found?.level, found?.message], expected)
   })
 }
@@ -158,7 +181,7 @@ test('compares the clock with the time of the store, of either engine', async ()
     await store.keepTime({ livedMs: now, agreedMs: now })
     await store.close()
     const find = async (ms: number, ...more: readonly string[]) => {
-      const [finding] = inArea(await check(['--store.url', place.url, ...more], Date.now() + ms), 'clock')
+      const [finding] = inArea(await check(['--store.url', place.url, ...more], { nowMs: Date.now() + ms }), 'clock')
       return `${finding?.level} ${finding?.message}`
     }
     assert.equal(await find(0), 'ok agrees with the store')
@@ -178,7 +201,13 @@ test('compares the clock with the time of the store, of either engine', async ()
 
 test('says that a clock could not be compared with the store', async () => {
   const { settings } = read({ argv: ['--store.url', 'postgres://u@127.0.0.1:1/x'] })
-  const findings = await checkMachine({ settings, cwd: '/', storeProblem: 'connect ECONNREFUSED', server: undefined })
+  const findings = await checkMachine({
+    settings,
+    cwd: '/',
+    storeProblem: 'connect ECONNREFUSED',
+    server: undefined,
+    flags: {},
+  })
   const [clock] = inArea(findings, 'clock')
   assert.deepEqual(
     [clock?.level, clock?.message],
@@ -200,6 +229,63 @@ test('names the users whose records are damaged, of either engine', async () => 
     assert.match(finding?.advice ?? '', /restore an earlier backup/)
     await place.remove()
   }
+})
+
+test('sends a test message where --send-to is given', async (t) => {
+  const mailServer = await startMailServer(t)
+  const mail = ['--mail.url', mailServer.url, '--mail.from', 'Shop <no-reply@shop.example>']
+  const given = [...MEMORY, ...mail, '--console.public-url', 'https://db.example.com']
+  const find = async (argv: readonly string[], sendTo?: string) =>
+    inArea(await check(argv, { flags: { sendTo } }), 'mail').map(({ level, message }) => [level, message])
+  assert.deepEqual(await find(given), [
+    ['ok', 'the mail server, the texts of messages, and the names of users are in order'],
+  ])
+  assert.equal(mailServer.mails.length, 0)
+  assert.deepEqual(await find(given, 'Ops@Example.com'), [
+    ['ok', 'the mail server accepted a test message to Ops@example.com'],
+  ])
+  assert.equal((await mailServer.take('Ops@example.com')).subject, 'A test message of db.example.com')
+  assert.deepEqual(await find(given, 'ops'), [['problem', '--send-to: expected an e-mail address']])
+  const none = [['problem', '--send-to: mail.url is empty, so no message is sent']]
+  assert.deepEqual(await find(MEMORY, 'ops@example.com'), none)
+  await mailServer.close()
+  assert.match(String(await find(given, 'ops@example.com')), /^problem,the test message was not sent: /)
+})
+
+test('counts names with @ where addresses sign in, and shows ten', async () => {
+  const place = await createSqlitePlace()
+  const given = ['--store.url', place.url, '--mail.sign-in', 'verified']
+  await withStore(place, async (store) => {
+    await createIn(store, 'ada')
+  })
+  const [before] = inArea(await check(given), 'mail')
+  assert.equal(before?.level, 'ok')
+  await withStore(place, async (store) => {
+    for (const index of Array(11).keys()) await createIn(store, `user-${index}@example.com`)
+  })
+  const [finding] = inArea(await check(given), 'mail')
+  assert.equal(finding?.level, 'warning')
+  assert.match(finding?.message ?? '', /^11 users have names with @/)
+  assert.equal(finding?.message.match(/example\.com/g)?.length, 10)
+  await place.remove()
+})
+
+test('names users and administrators whose names differ only in case or form', async () => {
+  const place = await createSqlitePlace()
+  const find = async (...more: readonly string[]) => inArea(await check(['--store.url', place.url, ...more]), 'store')
+  await withStore(place, async (store) => {
+    for (const name of ['ada', 'Eve', 'bob']) await createIn(store, name)
+  })
+  assert.equal((await find('--admins.bob', 'a-password'))[0]?.level, 'ok', 'a user who is an administrator')
+  const [finding] = await find('--admins.eve', 'a-password')
+  assert.deepEqual(
+    [finding?.level, finding?.message],
+    [
+      'warning',
+      'names of users and administrators differ only in case or in the form of their characters: "Eve", "eve"',
+    ],
+  )
+  await place.remove()
 })
 
 test('names the users with roles of their own that their identity provider can give', async (t) => {

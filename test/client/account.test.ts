@@ -6,9 +6,11 @@ import { idOf } from '../../src/directory/account.ts'
 import { readTotp, renderCode } from '../../src/directory/second-factor/totp.ts'
 import { account, authenticate } from '../../src/express.ts'
 import { express, serve } from '../scenario/library/server.ts'
+import { bySecurity, openPouchdbServer } from '../support/pouchdb-server.ts'
 import { basic, type Request, send } from '../support/request.ts'
 import type { Scope } from '../support/scope.ts'
 import { type AnyOptions, startServer } from '../support/server.ts'
+import { beforeDocument } from '../support/upstream.ts'
 
 const ADA = { name: 'ada', password: 'analytical' }
 
@@ -40,6 +42,34 @@ test('changes the password: other sessions end, this one goes on', async (t) => 
   assert.equal(await other.session(), null)
 })
 
+test('names the URL of the own database', async (t) => {
+  const { client } = await open(t)
+  assert.equal(await client.database(), null)
+  const database = await openPouchdbServer(t, { mayReach: bySecurity })
+  const options = { 'user-databases': { enabled: true, wait: 0, prefix: 'of/' } }
+  const { client: other, server } = await open(t, beforeDocument(database.url), options)
+  assert.equal(await other.database(), `${server.document}/of%2F616461`)
+})
+
+test('exports what the server knows of the user, without anything that proves an identity', async (t) => {
+  const { client, server } = await open(t)
+  const { secret } = await client.secondFactor.enrol({ currentPassword: 'analytical' })
+  const [recovery = ''] = await client.secondFactor.confirm(secret, codeOf(secret))
+  await client.signIn({ ...ADA, code: recovery })
+  const tokens = await server.cardea.accessTokens.create('ada', { name: 'script', expiresAt: new Date('2099-01-01') })
+  const exported = await client.exportAccount()
+  const { user, sessions, lastSignIn } = exported
+  assert.equal(exported.name, 'ada')
+  assert.equal(user?.['hasOneTimeCodes'], true)
+  assert.ok(user)
+  assert.equal((user['accessTokens'] as readonly { name: string }[])[0]?.name, 'script')
+  assert.ok(sessions.some(({ isCurrent }) => isCurrent))
+  assert.ok(lastSignIn)
+  const text = JSON.stringify(exported)
+  for (const proof of [secret, tokens.token, 'derived_key', 'salt', 'publicKey'])
+    assert.ok(!text.includes(proof), proof)
+})
+
 test('signs out everywhere', async (t) => {
   const { client, openClient } = await open(t)
   const other = await openClient()
@@ -62,6 +92,87 @@ test('enrols a second factor, signs in with it, and disables it', async (t) => {
   await client.secondFactor.disable()
   await client.signOut()
   assert.equal((await client.signIn(ADA)).status, 'signed_in')
+})
+
+test('lists the sessions of the user, and ends one', async (t) => {
+  const { client, openClient } = await open(t)
+  const other = await openClient()
+  await other.signIn(ADA)
+  const changes: string[] = []
+  other.onChange((change) => changes.push(change))
+  const [newest, oldest, ...more] = await client.sessions.list()
+  assert.deepEqual([newest?.isCurrent, oldest?.isCurrent, more], [false, true, []])
+  assert.equal(oldest?.door, 'document')
+  await client.sessions.end(newest?.id ?? '')
+  assert.equal(await other.session(), null)
+  assert.deepEqual(changes, ['revoked'])
+  await assert.rejects(client.sessions.end('unknown'), { name: 'ClientError', status: 404 })
+  client.onChange((change) => changes.push(change))
+  await client.sessions.end(oldest?.id ?? '')
+  assert.equal(changes.at(-1), 'signed_out')
+  assert.equal(await client.session(), null)
+})
+
+test('ends another session only with a proof of the password', async (t) => {
+  const { client, openClient } = await open(t)
+  const other = await openClient()
+  const now = Date.now()
+  // admin.reauthenticate-after is 900, and a session lives for 600 after a request
+  t.mock.timers.enable({ apis: ['Date'], now: now + 500_000 })
+  await client.session()
+  await other.signIn(ADA)
+  t.mock.timers.setTime(now + 1_000_000)
+  const [session] = (await client.sessions.list()).filter(({ isCurrent }) => !isCurrent)
+  await assert.rejects(client.sessions.end(session?.id ?? ''), { code: 'password_required' })
+  await assert.rejects(client.deleteAccount(), { code: 'password_required' })
+  await assert.rejects(client.deleteAccount({ currentPassword: 'wrong' }), { name: 'ClientError', status: 403 })
+  assert.equal((await client.session())?.name, 'ada')
+  await client.deleteAccount({ currentPassword: 'analytical' })
+  assert.equal(await client.session(), null)
+})
+
+for (const credential of ['cookie', 'token'] as const)
+  test(`deletes the account: ${credential}`, async (t) => {
+    const { server, client: other } = await open(t)
+    const removed: string[] = []
+    server.cardea.events.on('user.removed', ({ fields }) => removed.push(`${fields.subject} by ${fields.actor}`))
+    const client = createClient({ url: server.document, credential })
+    t.after(() => client.close())
+    const changes: string[] = []
+    await client.signIn(ADA)
+    client.onChange((change) => changes.push(change))
+    await client.deleteAccount()
+    assert.deepEqual([await client.session(), await other.session()], [null, null])
+    assert.deepEqual(changes, ['signed_out'])
+    assert.deepEqual(removed, ['ada by ada'])
+    assert.deepEqual(await client.signIn(ADA), { status: 'wrong_password' })
+    assert.equal(await server.cardea.users.find('ada'), undefined)
+  })
+
+test('an account is deleted by the rules for its document', async (t) => {
+  const { server, client } = await open(t)
+  const { cardea, document, multiModel } = server
+  const remove = (url: string, request: Partial<Request>) =>
+    send(url, { path: '/_cardea/account', method: 'DELETE', ...request })
+  assert.equal((await remove(document, {})).status, 401, 'anonymous')
+  const administrator = await remove(document, { as: basic('admin', 'adminpw') })
+  assert.equal(administrator.status, 404)
+  assert.match(administrator.body, /admin is an administrator: another one can remove it/)
+  await cardea.users.create({ name: 'bob', password: 'analytical', mustChangePassword: true })
+  assert.equal((await remove(document, { as: basic('bob', 'analytical') })).status, 403, 'the password comes first')
+  const expiresAt = new Date(Date.now() + 60_000)
+  const { token } = await cardea.accessTokens.create('ada', { name: 'sync', expiresAt })
+  assert.equal((await remove(document, { as: basic('ada', token) })).status, 403, 'an access token proves no password')
+  const session = await cardea.sessions.create('ada')
+  const headers = { Cookie: session.cookie.split(';')[0] ?? '' }
+  const unproved = await remove(document, { headers })
+  assert.equal(JSON.parse(unproved.body).error, 'password_required')
+  const { secret } = await client.secondFactor.enrol()
+  await client.secondFactor.confirm(secret, codeOf(secret))
+  await client.deleteAccount()
+  assert.equal(await cardea.users.find('ada'), undefined)
+  await cardea.users.create(ADA)
+  assert.equal((await remove(multiModel, { as: basic('ada', 'analytical') })).status, 200)
 })
 
 test('the endpoints of an account', async (t) => {
@@ -136,8 +247,13 @@ test('uses the routes that a program has mounted, with the cookie', async (t) =>
   const given = { name: 'ada', password: 'difference' }
   assert.deepEqual(await other.signIn(given), { status: 'code_required' })
   assert.equal((await other.signIn({ ...given, code: recovery })).status, 'signed_in')
+  assert.equal((await client.sessions.list()).length, 2)
   await client.signOut({ everywhere: true })
   assert.equal(await nameOf(), null)
   assert.deepEqual([await client.session(), await other.session()], [null, null])
+  await cardea.secondFactor.remove('ada')
+  await other.signIn(given)
+  await other.deleteAccount()
+  assert.equal(await cardea.users.find('ada'), undefined)
   assert.deepEqual([changes[0], changes.at(-1)], ['signed_in', 'signed_out'])
 })

@@ -217,23 +217,6 @@ test('another user who signed in without the client is announced, and gets no re
   assert.equal((await client.fetch(OWN)).status, 200, 'a new request')
 })
 
-test('a client that is set up wrong says what is wrong', async () => {
-  const url = 'http://127.0.0.1/'
-  const storage = { getItem: async () => null, setItem: () => {}, removeItem: () => {} }
-  for (const [given, message] of [
-    [undefined, /needs an object with url/],
-    [{ url: '/' }, /absolute/],
-    [{ url, credentials: 'token' }, /no option credentials/],
-    [{ url, credential: 'tokens' }, /cookie or token: tokens/],
-    [{ url, onLost: 'fail' }, /wait or reject: fail/],
-  ] as const)
-    assert.throws(() => createClient(given as never), { name: 'TypeError', message })
-  const client = createClient({ url, credential: 'token', storage: storage as never })
-  await assert.rejects(client.session(), { name: 'TypeError', message: /at once/ })
-  const damaged = { getItem: () => '{oops', setItem: () => {}, removeItem: () => {} }
-  assert.equal(await createClient({ url, credential: 'token', storage: damaged }).session(), null)
-})
-
 test('keeps the cookies of the caller, and signs out everywhere although the session has ended', async (t) => {
   const { server, client, changes } = await open(t)
   await client.signUp('ada', 'analytical')

@@ -1,56 +1,28 @@
 // PouchDB 9 in Chromium with the client: a live replication idles longer than `timeout`, and goes on through a restart
 // of the server, with a second tab, and after the session was ended and the user has signed in again.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import { createRequire } from 'node:module'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import type { Client } from '../../client/src/index.ts'
 import { launchBrowser, NO_BROWSER } from '../support/chromium.ts'
 import { startForeignProvider } from '../support/foreign-provider.ts'
+import { openPouchdbServer } from '../support/pouchdb-server.ts'
 import { ADMIN, send } from '../support/request.ts'
 import { createSharedScope, makeFolder, type Scope } from '../support/scope.ts'
 import { type Server, startServer } from '../support/server.ts'
-import { beforeDocument, endFeedsOfClosedConnections } from '../support/upstream.ts'
+import { beforeDocument } from '../support/upstream.ts'
 import { waitUntil } from '../support/wait.ts'
 import { servePage } from './serve-page.ts'
-
-// none of these have types
-const load = createRequire(import.meta.url)
-const Pouch = load('pouchdb-core').plugin(load('pouchdb-adapter-memory')).defaults({ adapter: 'memory' })
 
 const scope = createSharedScope()
 const browser = await launchBrowser(scope)
 
-/** A stand-in for CouchDB with two databases, which only users may read. */
-async function openUpstream() {
-  const app = load('express')()
-  app.use(
-    (request: { headers: Record<string, string> }, response: { status(code: number): object }, next: () => void) => {
-      if (request.headers['authorization']) return next()
-      const answer = response.status(401) as { json(body: object): void }
-      answer.json({ error: 'unauthorized', reason: 'You are not authorized to access this db.' })
-    },
-  )
-  const options = { mode: 'minimumForPouchDB', inMemoryConfig: true, logPath: join(makeFolder(scope), 'log.txt') }
-  app.use('/', load('express-pouchdb')(Pouch, options))
-  const server = createServer(app)
-  endFeedsOfClosedConnections(server)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  scope.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
-
-const upstream = await openUpstream()
-const source = new Pouch('source')
-const copy = new Pouch('copy')
+const database = await openPouchdbServer(scope)
+const upstream = database.url
+const [source, copy] = [database.open('source'), database.open('copy')]
 // PouchDB would repeat the replication into a database that is missing for ever
-await new Pouch('second-copy').info()
+for (const name of ['source', 'copy', 'second-copy']) await database.open(name).info()
 const put = (id: string) => source.put({ _id: id })
 const isCopied = (id: string): Promise<boolean> =>
   copy.get(id).then(
@@ -203,13 +175,20 @@ test('a user of an identity provider replicates with the cookie of the sign-in p
   await context.route(/googleapis/, (route) => route.abort())
 
   const page = await context.newPage()
-  await page.goto(`${url}/_cardea/sign-in?next=%2Fapp%2F`)
-  await page.getByRole('button', { name: 'Sign in with Example ID' }).click()
+  const here = `${url}/app/?credential=cookie#top`
+  await page.goto(here)
+  await page.waitForFunction(() => 'app' in globalThis)
+  assert.deepEqual(await page.evaluate(() => app.providers()), [{ name: 'foreign', label: 'Example ID' }])
+  assert.match(
+    await page.evaluate(() => app.signInWith('other').then(String, String)),
+    /cannot sign in at this provider/,
+  )
+  await page.evaluate(() => app.signInWith('foreign'))
   await page.locator('[name=login]').fill('eve')
   await page.locator('[name=password]').fill('any')
   await page.getByRole('button', { name: 'Sign-in' }).click()
   await page.getByRole('button', { name: 'Continue' }).click()
-  await page.waitForURL(`${url}/app/`)
+  await page.waitForURL(here)
   await page.waitForFunction(() => 'app' in globalThis)
   assert.equal((await page.evaluate(() => app.session()))?.name, 'eve')
   await page.evaluate(() => app.replicate('source', 'copy'))

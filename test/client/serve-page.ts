@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
 import type { BrowserContext } from 'playwright-core'
 import { build } from 'vite'
 
@@ -8,7 +7,6 @@ async function buildPage(): Promise<string> {
     configFile: false,
     logLevel: 'error',
     root: import.meta.dirname,
-    resolve: { alias: { events: join(import.meta.dirname, 'events.ts') } },
     define: { global: 'globalThis', 'process.env.NODE_ENV': '"production"' },
     build: { write: false, lib: { entry: 'page.ts', formats: ['es'] }, target: 'es2022' },
   })

@@ -1,21 +1,26 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { ROOT } from '../support/process.ts'
 import { makeFolder } from '../support/scope.ts'
 
-test('the client has at most 7 KiB, compressed', (t) => {
+const namesOf = (paths: readonly string[]) => paths.map((path) => basename(path)).toSorted()
+
+test('the client is one file with a source map, and has at most 9.25 KiB, compressed', (t) => {
   const folder = makeFolder(t)
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   const [build = ''] = String(scripts['build:client']).split(' && ')
   const [command = '', ...args] = build.split(' ')
   execFileSync(join(ROOT, 'node_modules', '.bin', command), [...args, '--outDir', folder], { cwd: ROOT })
-  const sources = globSync(join(folder, '*.js')).map((file) => readFileSync(file))
-  assert.ok(sources.length > 0)
-  const { length } = gzipSync(Buffer.concat(sources), { level: 9 })
+  assert.deepEqual(globSync('*', { cwd: folder }).toSorted(), ['index.js', 'index.js.map'])
+  const { sources } = JSON.parse(readFileSync(join(folder, 'index.js.map'), 'utf8'))
+  // one has only types
+  const expected = namesOf(globSync(join(ROOT, 'client', 'src', '*.ts'))).filter((name) => name !== 'client.ts')
+  assert.deepEqual(namesOf(sources), expected)
+  const { length } = gzipSync(readFileSync(join(folder, 'index.js')), { level: 9 })
   t.diagnostic(`${length} bytes`)
-  assert.ok(length <= 7 * 1024, `${length} bytes`)
+  assert.ok(length <= 9.25 * 1024, `${length} bytes`)
 })

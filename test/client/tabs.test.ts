@@ -32,6 +32,7 @@ function openTab() {
     isDue: () => false,
     hasExpired: () => false,
     signOut: unused,
+    findCached: unused,
   }
   const keeper = new SessionKeeper(BASE, credential, true)
   const log: string[] = []

@@ -144,7 +144,7 @@ test('an account call renews the token first, and a sign-out needs no valid toke
   await client.signIn(ADA)
   await other.signIn(ADA)
   setAhead(3600)
-  await client.signOut({ everywhere: true })
+  await client.signOut({ everywhere: true, currentPassword: ADA.password })
   assert.equal(await other.session(), null)
   await client.signIn(ADA)
   setAhead(3600)

@@ -6,6 +6,7 @@ import { after, test } from 'node:test'
 import { rewriteAdmin } from '../../src/config/admin-file.ts'
 import { splitFlags } from '../../src/config/flags.ts'
 import { openSettings } from '../../src/config/load.ts'
+import { OPTION_TABLE } from '../../src/module-options.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'cardea-admins-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -22,7 +23,8 @@ function writeIni(text: string): string {
 }
 
 const adminsOf = (path: string) =>
-  openSettings({ flags: splitFlags(['-c', path]), env: {}, cwd: folder })([]).settings.admins
+  openSettings({ table: OPTION_TABLE, flags: splitFlags(['-c', path], OPTION_TABLE), env: {}, cwd: folder })([])
+    .settings.admins
 
 test('replaces the password and keeps every other byte and the mode', () => {
   const path = writeIni('\uFEFF; mine\r\n[admins]\r\nann = pw ; why\r\nbob=p w\r\n\r\n')

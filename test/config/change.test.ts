@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkChange } from '../../src/config/change.ts'
-import { ROWS } from '../../src/config/options.ts'
+import { OPTION_TABLE } from '../../src/module-options.ts'
 import { read } from './given.ts'
 
 const { settings } = read({
@@ -94,7 +94,7 @@ test('suggests the nearest option', () => {
 
 test('rejects every option that cannot be changed at run time, under each of its names', () => {
   const bare = read({}).settings
-  for (const { section, key, name, option } of ROWS.filter((row) => row.option.fixed !== undefined)) {
+  for (const { section, key, name, option } of OPTION_TABLE.rows.filter((row) => row.option.fixed !== undefined)) {
     const text = option.codec.print(option.initial)
     assert.equal(checkChange(bare, section, key, text)?.kind, 'not-settable', name)
     for (const other of [key.toUpperCase(), ` ${key}`, `${key} `, `${key};`]) {

@@ -20,11 +20,12 @@ import {
   headerName,
   headerNames,
   headerValue,
-  oneOf,
+  oneWordOf,
   path,
   seconds,
   secretText,
   size,
+  timer,
   whole,
 } from '../../src/config/codecs.ts'
 
@@ -35,7 +36,7 @@ interface Rows {
   readonly bad: readonly string[]
 }
 
-const level = oneOf(['', 'none', 'lax'], { nothing: 'none' })
+const level = oneWordOf(['', 'none', 'lax'], { nothing: 'none' })
 
 const CODECS: Readonly<Record<string, Rows>> = {
   'the public URL': {
@@ -91,6 +92,17 @@ const CODECS: Readonly<Record<string, Rows>> = {
       ['2.', 2],
     ],
     bad: ['1', '0', '-2', 'NaN', 'Infinity', '1e3', '', '0x10', '2s'],
+  },
+  'seconds of a timer, as milliseconds': {
+    codec: timer('zero'),
+    good: [
+      ['0', 0],
+      ['10', 10_000],
+      ['.05', 50],
+      ['2.3', 2300],
+      ['2147483', 2_147_483_000],
+    ],
+    bad: ['2147484', '-1', '1s', ''],
   },
   'seconds with zero': {
     codec: seconds(0, 'zero'),

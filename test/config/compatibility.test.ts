@@ -173,7 +173,7 @@ test('ignores run-time values of options that cannot be set at run time', () => 
   assert.deepEqual(problems, [])
   assert.equal(warnings.length, given.length)
   assert.equal(settings.values.store.url, 'sqlite:/srv/data/cardea.db')
-  assert.deepEqual(settings.open, { jwt_keys: [], services: [], provider: [] })
+  assert.deepEqual(settings.open, { jwt_keys: [], jwt_key_limits: [], services: [] })
   assert.deepEqual(settings.entries, [])
   assert.deepEqual(settings.find('store', 'url')?.source, { kind: 'default' })
   assert.deepEqual(

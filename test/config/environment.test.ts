@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readEnvironment, variableOf } from '../../src/config/environment.ts'
 import { renderProblem } from '../../src/config/problems.ts'
+import { OPTION_TABLE } from '../../src/module-options.ts'
 
 const given = (environment: Record<string, string>) =>
-  readEnvironment(environment).assignments.map(({ section, key, text }) => `${section}.${key}=${text}`)
+  readEnvironment(environment, OPTION_TABLE).assignments.map(({ section, key, text }) => `${section}.${key}=${text}`)
 
 test('spells names in capitals', () => {
   assert.equal(variableOf('server', 'jwt-secret-keyfile'), 'CARDEA_SERVER__JWT_SECRET_KEYFILE')
@@ -45,16 +46,19 @@ test('ignores variables of other programs and CARDEA_CONFIG', () => {
     CARDEA_ADMIN_SERVICE_HOST: '10.0.0.2',
     CARDEA_ADMIN_PORT: 'tcp://10.0.0.2:5986',
   }
-  assert.deepEqual(readEnvironment(environment), { assignments: [], problems: [] })
+  assert.deepEqual(readEnvironment(environment, OPTION_TABLE), { assignments: [], problems: [] })
 })
 
 test('reports an unknown name and suggests the nearest one', () => {
-  const { problems } = readEnvironment({
-    CARDEA_SERVER__SESION_TIMEOUT: '1',
-    CARDEA_FOO__BAR: '1',
-    CARDEA_CHTTPD__PORT_FILE: '1',
-    CARDEA_ADMINS__: '1',
-  })
+  const { problems } = readEnvironment(
+    {
+      CARDEA_SERVER__SESION_TIMEOUT: '1',
+      CARDEA_FOO__BAR: '1',
+      CARDEA_CHTTPD__PORT_FILE: '1',
+      CARDEA_ADMINS__: '1',
+    },
+    OPTION_TABLE,
+  )
   assert.deepEqual(problems.map(renderProblem), [
     'unknown option (CARDEA_ADMINS__)',
     'unknown option (CARDEA_CHTTPD__PORT_FILE)',
@@ -65,7 +69,7 @@ test('reports an unknown name and suggests the nearest one', () => {
 
 test('reports a misspelt variable, which would protect nothing', () => {
   for (const name of ['CARDEA_CHTTPD_REQUIRE_VALID_USER', 'cardea_chttpd__require_valid_user']) {
-    const { problems } = readEnvironment({ [name]: 'true' })
+    const { problems } = readEnvironment({ [name]: 'true' }, OPTION_TABLE)
     assert.deepEqual(problems.map(renderProblem), [
       `unknown option; did you mean CARDEA_CHTTPD__REQUIRE_VALID_USER? (${name})`,
     ])
@@ -73,14 +77,17 @@ test('reports a misspelt variable, which would protect nothing', () => {
 })
 
 test('reports every other variable with the prefix', () => {
-  const { problems } = readEnvironment({
-    CARDEA_CONFG: 'a',
-    CARDEA_LOG_LEVEL: 'debug',
-    CARDEA_PORT: '5984',
-    CARDEA_CHTTPD_PORT: '5984',
-    CARDEA_REQUIRE_VALID_USER: 'true',
-    CARDEA_SECRET: 'x',
-  })
+  const { problems } = readEnvironment(
+    {
+      CARDEA_CONFG: 'a',
+      CARDEA_LOG_LEVEL: 'debug',
+      CARDEA_PORT: '5984',
+      CARDEA_CHTTPD_PORT: '5984',
+      CARDEA_REQUIRE_VALID_USER: 'true',
+      CARDEA_SECRET: 'x',
+    },
+    OPTION_TABLE,
+  )
   assert.deepEqual(problems.map(renderProblem), [
     'unknown option; did you mean CARDEA_CHTTPD__PORT? (CARDEA_CHTTPD_PORT)',
     'unknown option; did you mean CARDEA_CONFIG? (CARDEA_CONFG)',
@@ -92,11 +99,17 @@ test('reports every other variable with the prefix', () => {
 })
 
 test('accepts an option in a section of CouchDB or ArangoDB', () => {
-  assert.deepEqual(readEnvironment({ CARDEA_ROCKSDB__CACHE: '1', CARDEA_COUCH_PERUSER__ENABLE: 'true' }).problems, [])
+  assert.deepEqual(
+    readEnvironment({ CARDEA_ROCKSDB__CACHE: '1', CARDEA_COUCH_PERUSER__ENABLE: 'true' }, OPTION_TABLE).problems,
+    [],
+  )
 })
 
 test('reports a secret that is set twice', () => {
-  const { problems } = readEnvironment({ CARDEA_SERVER__JWT_SECRET: 'x', CARDEA_SERVER__JWT_SECRET_FILE: '/run/s' })
+  const { problems } = readEnvironment(
+    { CARDEA_SERVER__JWT_SECRET: 'x', CARDEA_SERVER__JWT_SECRET_FILE: '/run/s' },
+    OPTION_TABLE,
+  )
   assert.deepEqual(problems, [
     {
       kind: 'conflict',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { splitFlags } from '../../src/config/flags.ts'
+import { OPTION_TABLE } from '../../src/module-options.ts'
 
 interface Row {
   readonly argv: readonly string[]
@@ -75,7 +76,7 @@ const ROWS: Readonly<Record<string, Row>> = {
 
 for (const [name, row] of Object.entries(ROWS)) {
   test(name, () => {
-    const split = splitFlags(row.argv)
+    const split = splitFlags(row.argv, OPTION_TABLE)
     assert.deepEqual(
       {
         flags: split.flags.map(({ section, key, text }) => `${section}.${key}=${text}`),
@@ -89,5 +90,8 @@ for (const [name, row] of Object.entries(ROWS)) {
 }
 
 test('records the name of a flag', () => {
-  assert.deepEqual(splitFlags(['--chttpd.port=0']).flags[0]?.source, { kind: 'flag', name: '--chttpd.port' })
+  assert.deepEqual(splitFlags(['--chttpd.port=0'], OPTION_TABLE).flags[0]?.source, {
+    kind: 'flag',
+    name: '--chttpd.port',
+  })
 })

@@ -3,6 +3,7 @@ import type { IniFile } from '../../src/config/ini.ts'
 import type { RuntimeEntry } from '../../src/config/layers.ts'
 import { renderProblem } from '../../src/config/problems.ts'
 import { type ConfigReading, readSettings } from '../../src/config/read.ts'
+import { OPTION_TABLE } from '../../src/module-options.ts'
 
 export interface Given {
   /** Text of `/etc/cardea/local.ini`. */
@@ -18,8 +19,9 @@ export interface Given {
 /** Reads settings with nothing but what a row gives. */
 export function read({ ini, files = [], env = {}, argv = [], runtime = [], secrets = {} }: Given): ConfigReading {
   const known = new Map(Object.entries(secrets))
-  const flags = splitFlags(argv)
+  const flags = splitFlags(argv, OPTION_TABLE)
   const reading = readSettings({
+    table: OPTION_TABLE,
     files: ini === undefined ? files : [{ path: '/etc/cardea/local.ini', text: ini }],
     runtime,
     environment: env,

@@ -7,6 +7,7 @@ import { after, test } from 'node:test'
 import { splitFlags } from '../../src/config/flags.ts'
 import { openSettings } from '../../src/config/load.ts'
 import { exitCodeOf, renderProblem } from '../../src/config/problems.ts'
+import { OPTION_TABLE } from '../../src/module-options.ts'
 
 const folders: string[] = []
 after(() => {
@@ -24,7 +25,7 @@ function folderWith(files: Readonly<Record<string, string | Uint8Array>>): strin
 }
 
 const load = (cwd: string, argv: readonly string[], env: Record<string, string> = {}) =>
-  openSettings({ flags: splitFlags(argv), env, cwd })([])
+  openSettings({ table: OPTION_TABLE, flags: splitFlags(argv, OPTION_TABLE), env, cwd })([])
 
 const problemsOf = (cwd: string, argv: readonly string[], env = {}) => load(cwd, argv, env).problems.map(renderProblem)
 

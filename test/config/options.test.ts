@@ -3,19 +3,20 @@ import { test } from 'node:test'
 import { whole } from '../../src/config/codecs.ts'
 import { FOREIGN_NAMES, findTarget } from '../../src/config/compatibility.ts'
 import { variableOf } from '../../src/config/environment.ts'
-import { live, OPEN_SECTIONS, OPTIONS, SECTIONS } from '../../src/config/option-table.ts'
-import { type Config, findOption, isConcealed, ROWS, splitName, toWireNames } from '../../src/config/options.ts'
+import { CORE_OPTIONS, live } from '../../src/config/option-table.ts'
+import { type Config, isConcealed, splitName, toWireNames } from '../../src/config/options.ts'
+import { OPTION_TABLE } from '../../src/module-options.ts'
 import { read } from './given.ts'
 
 test('every default can be printed and parsed again', () => {
-  for (const { name, option: row } of ROWS) {
+  for (const { name, option: row } of OPTION_TABLE.rows) {
     const text = row.codec.print(row.initial)
     assert.deepEqual(row.codec.parse(text), row.initial, name)
   }
 })
 
 test('every default can be written to a file', () => {
-  for (const { section, key, name, option: row } of ROWS) {
+  for (const { section, key, name, option: row } of OPTION_TABLE.rows) {
     const text = row.codec.print(row.initial)
     const { settings, problems } = read({ ini: `[${section}]\n${key} = ${text}\n` })
     assert.deepEqual(problems, [], name)
@@ -24,14 +25,14 @@ test('every default can be written to a file', () => {
 })
 
 test('every option has a help text of one sentence', () => {
-  for (const { name, option: row } of ROWS) {
+  for (const { name, option: row } of OPTION_TABLE.rows) {
     assert.match(row.help, /^[A-Z](?!.*\. [A-Z]).{5,110}\.$/, name)
     assert.match(row.more ?? 'None.', /\.$/, name)
   }
 })
 
 test('no two names have the same variable', () => {
-  const names = [...ROWS.map((row) => row.name), ...FOREIGN_NAMES]
+  const names = [...OPTION_TABLE.rows.map((row) => row.name), ...FOREIGN_NAMES]
   const variables = names.map((name) => variableOf(splitName(name).section, splitName(name).key))
   assert.equal(new Set(variables).size, variables.length)
 })
@@ -39,17 +40,17 @@ test('no two names have the same variable', () => {
 test('no name of CouchDB or ArangoDB hides an option', () => {
   for (const name of FOREIGN_NAMES) {
     const { section, key } = splitName(name)
-    assert.equal(findOption(section, key), undefined, name)
-    assert.notEqual(findTarget(section, key).kind, 'unknown option', name)
+    assert.equal(OPTION_TABLE.find(section, key), undefined, name)
+    assert.notEqual(findTarget(OPTION_TABLE, section, key).kind, 'unknown option', name)
   }
 })
 
 test('every section has a description', () => {
-  assert.deepEqual(new Set(Object.keys(SECTIONS)), new Set([...Object.keys(OPTIONS), ...OPEN_SECTIONS]))
+  assert.deepEqual([...OPTION_TABLE.sections.keys()], [...new Set(OPTION_TABLE.rows.map(({ section }) => section))])
 })
 
 test('options about files, stores, certificates, upstreams and signing secrets cannot be set at run time', () => {
-  const closed = ROWS.filter(
+  const closed = OPTION_TABLE.rows.filter(
     ({ section, name, option: row }) =>
       ['store', 'ssl', 'upstream'].includes(section) || name.startsWith('server.jwt-secret') || row.codec.resolve,
   )
@@ -59,10 +60,10 @@ test('options about files, stores, certificates, upstreams and signing secrets c
 
 test('names of object prototypes are not options', () => {
   for (const name of ['constructor', '__proto__', 'toString', 'hasOwnProperty']) {
-    assert.equal(findOption('chttpd', name), undefined)
-    assert.equal(findOption(name, name), undefined)
-    assert.equal(findTarget(name, name).kind, 'unknown section')
-    assert.equal(findTarget('chttpd', name).kind, 'unknown option')
+    assert.equal(OPTION_TABLE.find('chttpd', name), undefined)
+    assert.equal(OPTION_TABLE.find(name, name), undefined)
+    assert.equal(findTarget(OPTION_TABLE, name, name).kind, 'unknown section')
+    assert.equal(findTarget(OPTION_TABLE, 'chttpd', name).kind, 'unknown option')
   }
 })
 
@@ -79,12 +80,12 @@ test('the types of values are those of their codecs', () => {
 })
 
 test('hides a URL only if it can contain a password, and never an empty secret', () => {
-  const url = OPTIONS.store.url
+  const url = CORE_OPTIONS.store.url
   assert.equal(isConcealed(url, 'sqlite:data/cardea.db'), false)
   assert.equal(isConcealed(url, 'postgres://u:p@h/db'), true)
-  assert.equal(isConcealed(OPTIONS.chttpd_auth.secret, ''), false)
-  assert.equal(isConcealed(OPTIONS.chttpd_auth.secret, 'x'), true)
-  assert.equal(isConcealed(OPTIONS.chttpd.port, '1'), false)
+  assert.equal(isConcealed(CORE_OPTIONS.chttpd_auth.secret, ''), false)
+  assert.equal(isConcealed(CORE_OPTIONS.chttpd_auth.secret, 'x'), true)
+  assert.equal(isConcealed(CORE_OPTIONS.chttpd.port, '1'), false)
 })
 
 test('derives header and claim names from the product names unless an option sets them', () => {

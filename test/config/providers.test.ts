@@ -1,18 +1,25 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findDiscovery } from '../../src/config/providers.ts'
+import type { IniFile } from '../../src/config/ini.ts'
 import { readSettings } from '../../src/config/read.ts'
+import type { Assignment } from '../../src/config/settings.ts'
+import { OPTION_TABLE } from '../../src/module-options.ts'
+import { findDiscovery } from '../../src/modules/providers/options.ts'
 
-const read = (text: string, environment: Record<string, string> = {}) =>
+const readFile = (file: IniFile, flags: readonly Assignment[] = [], environment: Record<string, string> = {}) =>
   readSettings({
+    table: OPTION_TABLE,
     defaults: [],
-    files: [{ path: 'a.ini', text: `[admins]\nroot = -pbkdf2-x,y,1\n${text}` }],
+    files: [file],
     runtime: [],
     environment,
-    flags: [],
+    flags,
     cwd: '/',
     readSecret: (path) => `text of ${path}`,
   })
+
+const read = (text: string, environment: Record<string, string> = {}) =>
+  readFile({ path: 'a.ini', text: `[admins]\nroot = -pbkdf2-x,y,1\n${text}` }, [], environment)
 
 const SHOP = '[provider:shop]\nissuer = https://id.example.com\naudience = cardea\n'
 
@@ -22,7 +29,7 @@ describe('[provider:<name>]', () => {
       CARDEA_PROVIDER__SHOP__CLIENT_ID: 'web',
     })
     assert.deepEqual(problems, [])
-    const [provider] = settings.open.provider
+    const [provider] = settings.named.provider
     assert.equal(provider?.values['client-id'], 'web')
     assert.equal(provider?.values.users, 'link')
   })
@@ -30,7 +37,24 @@ describe('[provider:<name>]', () => {
   it('has its secret in a file', () => {
     const { settings, problems } = read(SHOP, { CARDEA_PROVIDER__SHOP__CLIENT_SECRET: '@file:/run/secret' })
     assert.deepEqual(problems, [])
-    assert.equal(settings.open.provider[0]?.values['client-secret'], 'text of /run/secret')
+    assert.equal(settings.named.provider[0]?.values['client-secret'], 'text of /run/secret')
+  })
+
+  it('has a secret that a file which others can read must not contain', () => {
+    const text = `[admins]\nroot = -pbkdf2-x,y,1\n${SHOP}client-secret = hidden\n`
+    const { warnings } = readFile({ path: 'a.ini', text, mode: 0o644 })
+    assert.deepEqual(warnings, [
+      'this file is readable by others and contains a plain-text secret ([provider:shop] client-secret): chmod 600 a.ini (a.ini)',
+    ])
+  })
+
+  it('has a secret that a command line must not contain', () => {
+    const flag = { kind: 'flag', name: '--provider:shop.client-secret' } as const
+    const { warnings } = readFile({ path: 'a.ini', text: SHOP }, [
+      { section: 'provider:shop', key: 'client-secret', text: 'hidden', source: flag },
+    ])
+    assert.match(warnings.join(), /^other users of this machine can read a command line;/)
+    assert.doesNotMatch(warnings.join(), /hidden/)
   })
 
   const documents: readonly [name: string, text: string, url: string][] = [
@@ -44,7 +68,7 @@ describe('[provider:<name>]', () => {
   ]
   for (const [name, text, url] of documents)
     it(`has its discovery document ${name}`, () => {
-      const [provider] = read(`${SHOP}${text}`).settings.open.provider
+      const [provider] = read(`${SHOP}${text}`).settings.named.provider
       const values = provider?.values ?? assert.fail()
       assert.equal(findDiscovery(values), `${url}/.well-known/openid-configuration`)
       assert.equal(findDiscovery({ ...values, discovery: 'https://x.example' }), 'https://x.example')

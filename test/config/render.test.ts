@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { renderDefaultIni, renderOptionsPage } from '../../scripts/options-page.ts'
 import { describeSettings, renderNotices, renderSettings, toShownText } from '../../src/config/describe.ts'
 import { readIni } from '../../src/config/ini.ts'
-import { ROWS } from '../../src/config/options.ts'
 import { renderHelp } from '../../src/config/render.ts'
+import { OPTION_TABLE } from '../../src/module-options.ts'
 import { read } from './given.ts'
 
 const uncomment = (ini: string) => ini.replace(/^;(?=[^ ;\n])/gm, '')
@@ -24,8 +24,8 @@ test('default.ini contains the defaults if every option is uncommented', () => {
 })
 
 test('every option is on the page, in the help and in default.ini', () => {
-  const [page, help, ini] = [renderOptionsPage(), renderHelp() ?? '', renderDefaultIni()]
-  for (const { key, name } of ROWS) {
+  const [page, help, ini] = [renderOptionsPage(), renderHelp(OPTION_TABLE) ?? '', renderDefaultIni()]
+  for (const { key, name } of OPTION_TABLE.rows) {
     assert.ok(page.includes(`| \`${key}\` |`), name)
     assert.ok(help.includes(`--${name} <`), name)
     assert.ok(ini.includes(`\n;${key} =`), name)
@@ -54,17 +54,17 @@ test('every table row of the page has the same number of cells', () => {
 })
 
 test('prints the help of one section', () => {
-  const help = renderHelp('ssl') ?? ''
+  const help = renderHelp(OPTION_TABLE, 'ssl') ?? ''
   assert.match(help, /^\[ssl\]/)
   assert.ok(help.includes('--ssl.port') && !help.includes('--chttpd.port'))
   assert.match(help, /relative path/)
-  assert.match(renderHelp('admins') ?? '', /--admins\.NAME/)
+  assert.match(renderHelp(OPTION_TABLE, 'admins') ?? '', /--admins\.NAME/)
   assert.match(
-    renderHelp('services') ?? '',
+    renderHelp(OPTION_TABLE, 'services') ?? '',
     /--services\.NAME <\/mount http:.*\n +Needs a restart\. Cannot be changed at run time\./,
   )
   for (const section of ['nothing', '__proto__', 'constructor', ''])
-    assert.equal(renderHelp(section), undefined, section)
+    assert.equal(renderHelp(OPTION_TABLE, section), undefined, section)
 })
 
 const SECRETIVE = {
@@ -119,9 +119,9 @@ test('summarises settings without effect for the log', () => {
 })
 
 test('shows configured text unless it is a secret', () => {
-  assert.equal(toShownText({ section: 'chttpd', key: 'port', text: '1' }), '1')
-  assert.equal(toShownText({ section: 'chttpd_auth', key: 'secret', text: 'x' }), '***')
-  assert.equal(toShownText({ section: 'chttpd_auth', key: 'secret', text: '@file:x' }), '***')
-  assert.equal(toShownText({ section: 'jwt_keys', key: 'rsa:a', text: 'x' }), '***')
-  assert.equal(toShownText({ section: 'couch_httpd_auth', key: 'secret', text: 'x' }), '***')
+  assert.equal(toShownText(OPTION_TABLE, { section: 'chttpd', key: 'port', text: '1' }), '1')
+  assert.equal(toShownText(OPTION_TABLE, { section: 'chttpd_auth', key: 'secret', text: 'x' }), '***')
+  assert.equal(toShownText(OPTION_TABLE, { section: 'chttpd_auth', key: 'secret', text: '@file:x' }), '***')
+  assert.equal(toShownText(OPTION_TABLE, { section: 'jwt_keys', key: 'rsa:a', text: 'x' }), '***')
+  assert.equal(toShownText(OPTION_TABLE, { section: 'couch_httpd_auth', key: 'secret', text: 'x' }), '***')
 })

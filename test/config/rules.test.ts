@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findOption, splitName } from '../../src/config/options.ts'
+import { splitName } from '../../src/config/options.ts'
 import { RULES } from '../../src/config/rules.ts'
+import { OPTION_TABLE } from '../../src/module-options.ts'
 import { problemsOf, read } from './given.ts'
 
 const BROKEN: Readonly<Record<string, readonly [argv: readonly string[], problem: RegExp]>> = {
@@ -169,6 +170,6 @@ for (const [name, [argv, warned]] of Object.entries(EXPOSED)) {
 
 test('every rule is about existing options', () => {
   for (const name of RULES.flatMap((rule) => rule.about)) {
-    assert.ok(findOption(splitName(name).section, splitName(name).key), name)
+    assert.ok(OPTION_TABLE.find(splitName(name).section, splitName(name).key), name)
   }
 })

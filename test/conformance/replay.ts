@@ -2,6 +2,7 @@
  * Replays cases: requests with the answers expected, as data. A folder of files enters; a server of its own is started
  * for each file, and each case becomes a test.
  */
+
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,8 +14,11 @@ import { SILENT_LOG } from '../../src/base/log.ts'
 import { toFlags } from '../../src/config/flags.ts'
 import type { CardeaOptions } from '../../src/index.ts'
 import { openConfiguration } from '../../src/live-config/load.ts'
+import { OPTION_TABLE } from '../../src/module-options.ts'
 import { type App, createApp } from '../../src/wiring/app.ts'
 import { send } from '../support/request.ts'
+import { createSharedScope, type Scope } from '../support/scope.ts'
+import { waitUntil } from '../support/wait.ts'
 import { compareAnswer, type Expectation, parse, type Received } from './compare.ts'
 import { fill, type Json, type JsonObject, toBasic, type Variables } from './operators.ts'
 
@@ -53,33 +57,67 @@ interface Group {
 const ADMINISTRATOR = { name: 'admin', password: 'adminpw' }
 const AS_ADMINISTRATOR = { Authorization: toBasic(ADMINISTRATOR.name, ADMINISTRATOR.password) }
 
-/** Makes tests of every case in the files of `test/fixtures/conformance/<name>`. */
-export function replayCases(name: string): void {
+export interface Setting {
+  /** Names of files that are not replayed. */
+  readonly omitted?: readonly string[]
+  /** Options in addition to those of the cases, for each server. */
+  openOptions?(scope: Scope): Promise<CardeaOptions>
+  /** Cases that cannot pass, by file and id. It is a failure if one passes. */
+  readonly exceptions?: Readonly<Record<string, Exception>>
+}
+
+export interface Exception {
+  readonly reason: string
+  /** What every problem of the case shows. */
+  readonly shown: RegExp
+}
+
+/** Makes tests of the cases in the files of `test/fixtures/conformance/<name>`. */
+export function replayCases(name: string, setting: Setting = {}): void {
   const folder = fileURLToPath(new URL(`../fixtures/conformance/${name}`, import.meta.url))
-  const files = readdirSync(folder).filter((entry) => entry.endsWith('.json'))
+  const { omitted = [], exceptions = {} } = setting
+  const files = readdirSync(folder).filter(
+    (entry) => entry.endsWith('.json') && !omitted.includes(basename(entry, '.json')),
+  )
   // side by side: some cases wait for seconds
   describe(name, { concurrency: true }, () => {
-    for (const file of files) {
-      const group: Group = JSON.parse(readFileSync(join(folder, file), 'utf8'))
-      describe(basename(file, '.json'), { concurrency: false }, () => replayGroup(group))
+    const unused = new Set(Object.keys(exceptions))
+    for (const entry of files) {
+      const group: Group = JSON.parse(readFileSync(join(folder, entry), 'utf8'))
+      const file = basename(entry, '.json')
+      for (const { id } of group.cases) unused.delete(`${file}/${id}`)
+      describe(file, { concurrency: false }, () => replayGroup(file, group, setting))
     }
+    it('has only exceptions that are cases', () => assert.deepEqual([...unused], []))
   })
 }
 
-function replayGroup(group: Group): void {
+function replayGroup(file: string, group: Group, { openOptions, exceptions = {} }: Setting): void {
   let server: Server | undefined
+  after(() => server?.stop())
+  const scope = createSharedScope()
   const running = (): Server => {
     assert.ok(server, 'the server did not start')
     return server
   }
   before(async () => {
-    server = await startServer(group)
-    for (const [option, value] of Object.entries(group.config ?? {})) await setOption(server.url, option, value)
+    server = await startServer(group, await openOptions?.(scope))
+    const { url } = server
+    if (openOptions) await waitUntil(async () => (await send(url, { path: '/_cardea/ready' })).status === 200)
+    for (const [option, value] of Object.entries(group.config ?? {})) await setOption(url, option, value)
   })
-  after(() => server?.stop())
   for (const single of group.cases) {
-    it(single.id, async () => assert.deepEqual(await replayCase(single, group.door, running().url), []))
+    const exception = exceptions[`${file}/${single.id}`]
+    const replay = () => replayCase(single, group.door, running().url)
+    if (!exception) it(single.id, async () => assert.deepEqual(await replay(), []))
+    else it(`${single.id} differs: ${exception.reason}`, () => requireDifference(exception, replay))
   }
+}
+
+async function requireDifference({ shown }: Exception, replay: () => Promise<readonly string[]>): Promise<void> {
+  const problems = await replay().catch((error: Error) => [error.message])
+  assert.notDeepEqual(problems, [], 'it passes: it is no exception')
+  for (const problem of problems) assert.match(problem, shown)
 }
 
 interface Server {
@@ -87,7 +125,7 @@ interface Server {
   stop(): Promise<void>
 }
 
-async function startServer(group: Group): Promise<Server> {
+async function startServer(group: Group, more: CardeaOptions = {}): Promise<Server> {
   const folder = mkdtempSync(join(tmpdir(), 'cardea-replay-'))
   const files = { 'local.ini': '[chttpd_auth]\niterations = 10\n', ...group.files }
   for (const [name, text] of Object.entries(files)) {
@@ -95,8 +133,15 @@ async function startServer(group: Group): Promise<Server> {
     writeFileSync(join(folder, name), text, { mode: 0o600 })
   }
   // as `cardea serve` does: the library has stricter defaults
-  const flags = { configs: [join(folder, 'local.ini')], flags: toFlags(toOptions(group, folder)), problems: [] }
-  const cardea = await createApp({ load: () => openConfiguration({ flags, env: {}, cwd: folder }), log: SILENT_LOG })
+  const flags = {
+    configs: [join(folder, 'local.ini')],
+    flags: toFlags({ ...toOptions(group, folder), ...more }),
+    problems: [],
+  }
+  const cardea = await createApp({
+    load: () => openConfiguration({ table: OPTION_TABLE, flags, env: {}, cwd: folder }),
+    log: SILENT_LOG,
+  })
   const { document, multiModel } = await cardea.listen()
   const url = (group.door === 'document' ? document : multiModel)[0] ?? ''
   return { url, stop: () => stopServer(cardea, folder) }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { readTotp, renderCode } from '../../src/directory/second-factor/totp.ts'
-import { launchBrowser, NO_BROWSER, openAsAdmin, openWindow, type Window } from '../support/chromium.ts'
+import { launchBrowser, NO_BROWSER, openAsAdmin, openWindow, type Window, waitForSaved } from '../support/chromium.ts'
 import { openDatabases } from '../support/databases.ts'
 import { AS_ADMIN, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
@@ -205,7 +205,7 @@ describe('the databases page', { skip: NO_BROWSER }, () => {
     await panel.getByText('ops').waitFor()
     await panel.getByRole('button', { name: 'Go on with mine' }).click()
     await panel.getByRole('button', { name: 'Save access' }).click()
-    await panel.getByRole('button', { name: 'Save access', disabled: true }).waitFor()
+    await waitForSaved(panel.getByRole('button', { name: 'Save access' }))
     assert.deepEqual(securities.get('mail'), {
       ...saved,
       members: { names: ['linda x', 'grace', 'alan'], roles: ['reader, all', 'writer'] },
@@ -260,8 +260,11 @@ describe('the databases page', { skip: NO_BROWSER }, () => {
     await couchdb.close()
     await open('#/databases')
     await page.reload()
-    await page.getByText('CouchDB does not answer. Check that it is running.').waitFor()
+    const notice = page.getByText('CouchDB does not answer. Check that it is running.')
+    await notice.waitFor()
     await page.getByRole('row', { name: 'shop' }).waitFor()
+    const [above, below] = [await notice.boundingBox(), await page.locator('.table').boundingBox()]
+    assert.ok(above && below && below.y >= above.y + above.height + 8, 'the notice does not touch the table')
   })
 })
 
@@ -275,7 +278,7 @@ describe('the page of the second factor', { skip: NO_BROWSER }, () => {
     await page.getByRole('row', { name: 'olga role shop floor never' }).waitFor()
     const member = await openWindow(scope, browser, { url: server.document })
     await member.signIn('olga', PASSWORD)
-    await member.page.getByText('Set up one-time codes to go on').waitFor()
+    await member.page.getByText('Set up one-time codes or add a passkey to go on').waitFor()
     await member.page.getByRole('button', { name: 'Set up one-time codes' }).click()
     const dialog = member.page.getByRole('dialog')
     const totp = readTotp({ key: await dialog.locator('code').textContent() }) ?? assert.fail()
@@ -299,12 +302,30 @@ describe('the page of the second factor', { skip: NO_BROWSER }, () => {
     await page.getByRole('button', { name: 'Go on with shop floor, ops' }).click()
     await page.getByRole('button', { name: 'Save policy' }).click()
     await notice.waitFor({ state: 'detached' })
-    await page.getByRole('button', { name: 'Save policy' }).and(page.locator(':disabled')).waitFor()
+    await waitForSaved(page.getByRole('button', { name: 'Save policy' }))
     await field.pressSequentially('x')
     await ask('PUT', '/settings/admin/second-factor-roles', { value: 'billing' })
     await page.getByRole('button', { name: 'Keep billing' }).click()
     await page.getByRole('button', { name: 'Remove billing' }).waitFor()
     assert.equal(await field.inputValue(), '')
-    await page.getByRole('button', { name: 'Save policy' }).and(page.locator(':disabled')).waitFor()
+    await waitForSaved(page.getByRole('button', { name: 'Save policy' }))
+  })
+
+  it('takes a saved policy as the base of the next change, also before it is loaded again', async () => {
+    await open('#/policy')
+    const field = page.getByLabel('Users with these roles')
+    const save = page.getByRole('button', { name: 'Save policy' })
+    await field.pressSequentially('ops')
+    const { promise: isTyped, resolve: release } = Promise.withResolvers<void>()
+    await page.route('**/_cardea/api/second-factor', (route) => isTyped.then(() => route.continue()))
+    await save.click()
+    await page.getByText('The policy is saved').last().waitFor()
+    await field.pressSequentially('night')
+    const loaded = page.waitForResponse('**/_cardea/api/second-factor')
+    release()
+    await loaded
+    await save.click()
+    await page.getByRole('button', { name: 'Remove night' }).waitFor()
+    assert.equal(await page.getByText('in the meantime').count(), 0)
   })
 })

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { before, describe, it } from 'node:test'
 import { readTotp, renderCode } from '../../src/directory/second-factor/totp.ts'
 import { launchBrowser, NO_BROWSER, openAs, openAsAdmin, openWindow } from '../support/chromium.ts'
-import { AS_ADMIN, send } from '../support/request.ts'
+import { AS_ADMIN, basic, send } from '../support/request.ts'
 import { createSharedScope, type Scope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -40,6 +40,14 @@ describe('my account', { skip: NO_BROWSER }, () => {
     await page.getByText('this session').waitFor()
     await other.page.reload()
     await other.page.getByRole('button', { name: 'Sign in' }).waitFor()
+  })
+
+  it('saves what the server knows of the user', async (t) => {
+    const { page } = await openFor(t, 'hedy')
+    const download = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Export your data' }).click()
+    const saved = JSON.parse(await text(await (await download).createReadStream()))
+    assert.deepEqual([saved.name, saved.user.name, saved.sessions.length], ['hedy', 'hedy', 1])
   })
 
   it('ends a session that another browser has open', async (t) => {
@@ -103,6 +111,30 @@ describe('my account', { skip: NO_BROWSER }, () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Remove the token backup' }).click()
     await page.getByText('No access tokens').waitFor()
     assert.ok(!(await page.content()).includes(text))
+  })
+
+  it('creates an access token that can only read some databases', async (t) => {
+    const { page } = await openFor(t, 'grace')
+    await page.getByRole('button', { name: 'Create token' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('report')
+    const readOnly = dialog.getByLabel('Only to read, at the document door')
+    assert.equal(await readOnly.count(), 0, 'without databases it can do what its user can')
+    await dialog.getByLabel('Databases').fill('shop')
+    await readOnly.check()
+    await dialog.getByRole('button', { name: 'Create token' }).click()
+    const text = (await page.getByRole('status', { name: 'The token report' }).textContent()) ?? ''
+    await page.getByRole('button', { name: 'Done' }).click()
+    const row = page.getByRole('row').filter({ hasText: 'report' })
+    await row.filter({ hasText: 'shop' }).filter({ hasText: 'read only' }).waitFor()
+    const as = basic('grace', text)
+    const write = await send(server.document, { method: 'PUT', path: '/shop/x', as, body: {} })
+    assert.deepEqual([write.status, write.json.reason], [403, 'This access token is read-only.'])
+    const read = await send(server.document, { path: '/shop/x', as })
+    assert.notEqual(read.json.reason, write.json.reason)
+    await page.getByRole('button', { name: 'Remove the token report' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove the token report' }).click()
+    await page.getByText('No access tokens').waitFor()
   })
 
   it('lets a user whose password was set by an administrator do nothing before changing it', async (t) => {

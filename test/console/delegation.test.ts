@@ -110,7 +110,7 @@ describe('an import', { skip: NO_BROWSER }, () => {
     await choose('x.csv', 'name;rights;passwrd;active\n\nada;all;;maybe\n')
     const problems = page.getByRole('dialog').getByRole('alert')
     await problems.getByText('3 problems in the file.').waitFor()
-    await problems.getByText('Line 1: the column rights is unknown. A user has name, password,').waitFor()
+    await problems.getByText('Line 1: the column rights is unknown. A user has name, active,').waitFor()
     await problems.getByText('Line 1: the column passwrd is unknown. Did you mean password?').waitFor()
     await problems.getByText('Line 3: active must be true or false.').waitFor()
     await choose('x.jsonl', '{"name":"ada"}\n{"name":"bob","roles":"editor"}\n')

@@ -5,6 +5,7 @@ import { launchBrowser, NO_BROWSER, openAsAdmin, type Window } from '../support/
 import { AS_ADMIN, send } from '../support/request.ts'
 import { createSharedScope, makeFolder } from '../support/scope.ts'
 import { type Server, startServer } from '../support/server.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const scope = createSharedScope()
 const browser = await launchBrowser(scope)
@@ -83,7 +84,30 @@ describe('the page of settings', { skip: NO_BROWSER }, () => {
     assert.equal(refused.status, 409)
     assert.match(refused.json.reason, /changed to "1200" in the meantime/)
     await send(url, { method: 'DELETE', path, as: AS_ADMIN })
-    await panel.getByText('600').first().waitFor()
+    await panel.getByText('run time', { exact: true }).waitFor({ state: 'detached' })
+  })
+
+  it('takes what was set as the base of the next change, also before it is loaded again', async () => {
+    const { page } = window
+    const panel = await openOption('chttpd_auth.timeout')
+    const set = panel.getByRole('button', { name: 'Set chttpd_auth.timeout' })
+    await panel.getByLabel('New value').fill('1200')
+    await set.and(page.locator(':enabled')).waitFor()
+    const { promise: isTyped, resolve: release } = Promise.withResolvers<void>()
+    await page.route('**/_cardea/api/options*', (route) => isTyped.then(() => route.continue()))
+    await set.click()
+    await page.locator('.toast', { hasText: 'chttpd_auth.timeout is set.' }).waitFor()
+    await panel.getByLabel('New value').fill('1300')
+    assert.equal(await panel.getByText('in the meantime').count(), 0)
+    release()
+    await panel.getByText('run time', { exact: true }).waitFor()
+    assert.equal(await panel.getByText('in the meantime').count(), 0)
+    await set.click()
+    await waitUntil(async () => (await findOption('chttpd_auth.timeout')).value === '1300')
+    await send(url, { method: 'DELETE', path: '/_cardea/api/settings/chttpd_auth/timeout', as: AS_ADMIN })
+    await panel.getByText('run time', { exact: true }).waitFor({ state: 'detached' })
+    // without what it has said so far
+    await page.reload()
   })
 
   it('says why an option cannot be changed here', async () => {

@@ -5,7 +5,14 @@ import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import { readTotp, renderCode } from '../../src/directory/second-factor/totp.ts'
 import { toDraftJson } from '../../src/transfer/draft.ts'
-import { findViolations, launchBrowser, NO_BROWSER, openAsAdmin, type Window } from '../support/chromium.ts'
+import {
+  findViolations,
+  launchBrowser,
+  NO_BROWSER,
+  openAsAdmin,
+  pressSequence,
+  type Window,
+} from '../support/chromium.ts'
 import { ADMIN, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
@@ -325,7 +332,7 @@ describe('the users page', { skip: NO_BROWSER }, () => {
     await panel.getByLabel('Check one database').fill('shop')
     await panel.getByText('multi-model door').first().waitFor()
     await panel.getByText(/shop/).first().waitFor()
-    assert.ok((await panel.locator('.rules li').count()) > 1)
+    await panel.locator('.rules li').nth(1).waitFor()
   })
 
   it('opens and changes users whose names are dots', async () => {
@@ -366,8 +373,7 @@ describe('the users page', { skip: NO_BROWSER }, () => {
     await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
-    await page.keyboard.press('g')
-    await page.keyboard.press('m')
+    await pressSequence(page, 'g', 'm')
     await page.getByRole('heading', { name: 'My account', level: 1 }).waitFor()
   })
 

@@ -4,17 +4,21 @@ import { describe, it } from 'node:test'
 import { describeActor, listCircumstances } from '../../console/src/pages/audit/words.ts'
 import { listSteps } from '../../console/src/pages/overview/list-steps.ts'
 import { findPartPage, toPartLabel } from '../../console/src/pages/overview/part.ts'
-import { texts } from '../../console/src/texts.ts'
-import type { AuditRecord } from '../../src/dialects/admin-api/schemas/system.ts'
+import { texts } from '../../console/src/pages/overview/texts.ts'
+import type { AuditRecordView } from '../../src/dialects/admin-api/schemas/system.ts'
 import { describeClient } from '../../src/directory/store-port/sessions.ts'
 
-const toRecord = (fields: object) => ({ event: 'user.created', subject: 'jo', ...fields }) as AuditRecord
+const toRecord = (fields: object) => ({ event: 'user.created', subject: 'jo', ...fields }) as AuditRecordView
 
-const say = (record: AuditRecord) =>
+const say = (record: AuditRecordView) =>
   [describeActor(record, '{subject}')?.replace(/^/, 'by '), listCircumstances(record)].join('')
 
 const SENTENCES: readonly [fields: object, said: string][] = [
   [{ actor: '_owner', door: 'control', handler: 'socket' }, 'by the owner of the server, with the command line'],
+  [
+    { actor: '_owner', door: 'control', handler: 'socket', peer: '10.0.0.7', count: 2 },
+    'by the owner of the server, with the command line from 10.0.0.7, 2 times in a minute',
+  ],
   [
     { actor: '_superuser', door: 'multi-model', handler: 'bearer', peer: '10.0.0.7' },
     'by the holder of a superuser token at the multi-model door with a token from 10.0.0.7',
@@ -36,7 +40,7 @@ describe('a sentence of the audit trail', () => {
 
 describe('the table "By credential"', () => {
   it('calls only the sign-in page a sign-in page', () => {
-    const names = texts.overview.handlerNames
+    const names = texts.handlerNames
     assert.equal(names['_session'], 'password at POST /_session')
     assert.equal(names['_open/auth'], 'password at POST /_open/auth')
     assert.equal(names['provider'], 'identity provider')

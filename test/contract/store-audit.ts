@@ -132,7 +132,7 @@ export const AUDIT_TESTS: StoreTests = {
     const sign = (chain: object) => JSON.stringify(chain)
     const { sequence, hash } = records.at(-1) as AuditRecord
     const purge = (time: number, after: ChainPlace = { sequence, hash }) =>
-      store.purgeAudit({ node: NODE, beforeMs: START_MS + time, after, sign })
+      store.purgeAudit({ node: NODE, beforeMs: START_MS + time, nowMs: START_MS, after, sign })
     assert.equal(await purge(2, { sequence, hash: 'another end' }), 0)
     assert.equal(await purge(2), 2)
     const [, second, third] = records
@@ -153,18 +153,23 @@ export const AUDIT_TESTS: StoreTests = {
     await append(store, [...forged, ...others])
     const { sequence, hash } = others.at(-1) as AuditRecord
     const sign = () => undefined
-    await assert.rejects(store.purgeAudit({ node: NODE, beforeMs: START_MS, after: { sequence, hash }, sign }))
+    const purge = { node: NODE, beforeMs: START_MS, nowMs: START_MS, after: { sequence, hash }, sign }
+    await assert.rejects(store.purgeAudit(purge))
     assert.equal((await list(store)).length, EVENTS.length)
     assert.equal(await store.findAuditHash(NODE, 1), forged[0]?.hash)
     assert.equal(await store.findAuditHash(NODE, 5), undefined)
     assert.notEqual(first?.hash, forged[0]?.hash)
   },
 
-  async 'forgets nodes that have written nothing for long'({ store }) {
-    await append(store, seal(EVENTS))
+  async 'forgets chains that were neither written nor purged for long'({ store }) {
+    const records = seal(EVENTS)
+    await append(store, records)
     await append(store, seal(EVENTS, CHAIN_START, 'gone@host'))
-    assert.equal(await store.forgetAuditNodes(START_MS, NODE), 0)
-    assert.equal(await store.forgetAuditNodes(START_MS + 1, NODE), EVENTS.length)
+    assert.equal(await store.forgetAuditChains(START_MS), 0)
+    const { sequence, hash } = records.at(-1) as AuditRecord
+    const owned = { node: NODE, after: { sequence, hash }, sign: () => undefined }
+    assert.equal(await store.purgeAudit({ ...owned, beforeMs: 0, nowMs: START_MS + 1 }), 0)
+    assert.equal(await store.forgetAuditChains(START_MS + 1), EVENTS.length)
     assert.equal((await store.findAuditChain(NODE))?.node, NODE)
     assert.equal(await store.findAuditChain('gone@host'), undefined)
   },
@@ -206,9 +211,15 @@ export const AUDIT_TESTS: StoreTests = {
     const erasure = { name: 'ada', pseudonym: 'erased-1', key: undefined }
     assert.ok((await countTurns(() => store.eraseAudit(erasure))) >= 10)
     const { sequence, hash } = records.at(-1) as AuditRecord
-    const purge = { node: NODE, beforeMs: START_MS + 2000, after: { sequence, hash }, sign: () => undefined }
+    const purge = {
+      node: NODE,
+      beforeMs: START_MS + 2000,
+      nowMs: START_MS + 1,
+      after: { sequence, hash },
+      sign: () => undefined,
+    }
     assert.ok((await countTurns(() => store.purgeAudit(purge))) >= 2)
-    assert.ok((await countTurns(() => store.forgetAuditNodes(START_MS + 1, NODE))) >= 2)
+    assert.ok((await countTurns(() => store.forgetAuditChains(START_MS + 1))) >= 2)
     assert.deepEqual(await list(store), [])
   },
 

@@ -53,7 +53,7 @@ const TABLES = MIGRATIONS.flatMap(({ sqlite }) => sqlite.match(/(?<=CREATE TABLE
 
 export const PROCESS_TESTS: StoreTests = {
   async 'no reader sees a change before an earlier one'({ store, place }) {
-    const [writers, each] = [3, 120]
+    const [writers, each] = [3, process.env['TEST_LONG'] ? 400 : 40]
     const started = await Promise.all(['a', 'b', 'c'].map((prefix) => startWriter(place.url, prefix, each)))
     const [seen] = await Promise.all([readAll(store, writers * each), ...started.map((writer) => writer.run())])
     assert.deepEqual(
@@ -67,10 +67,10 @@ export const PROCESS_TESTS: StoreTests = {
   async 'processes that start at the same time migrate once'({ store, place }) {
     await store.close()
     for (const table of [...TABLES, 'cardea_migrations']) await place.execute(`DROP TABLE ${table}`)
-    const started = await Promise.all(['a', 'b', 'c'].map((prefix) => startWriter(place.url, prefix, 1)))
+    const started = await Promise.all(['a', 'b'].map((prefix) => startWriter(place.url, prefix, 1)))
     const reports = await Promise.all(started.map((writer) => writer.run()))
-    assert.deepEqual(reports.map(({ migrations }) => migrations).toSorted(), [0, 0, MIGRATIONS.length])
+    assert.deepEqual(reports.map(({ migrations }) => migrations).toSorted(), [0, MIGRATIONS.length])
     const [row] = await place.execute('SELECT count(*) AS count FROM cardea_users')
-    assert.equal(Number(row?.['count']), 3)
+    assert.equal(Number(row?.['count']), 2)
   },
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Store } from '../../src/directory/store-port/store.ts'
 import { loseWrites } from '../support/lose-writes.ts'
 import type { StoreTests } from './store.ts'
-import { isRefusal, lastSequence, sequenceOf } from './store-values.ts'
+import { create, isRefusal, lastSequence, sequenceOf } from './store-values.ts'
 
 const TIMEOUT = { section: 'chttpd_auth', key: 'timeout', nowSeconds: 1000 }
 const ADMIN = { section: 'admins', key: 'root', nowSeconds: 1000 }
@@ -29,6 +29,44 @@ export const SETTING_TESTS: StoreTests = {
     const position = await store.head()
     const setting = { section: 'chttpd_auth', key: 'timeout', text: '700', changedAt: 1001, ...position }
     assert.deepEqual(await store.listSettings(), { settings: [setting], position })
+  },
+
+  async 'writes several settings together, or none'({ store }) {
+    const also = [
+      { section: '[admins] totp', key: 'root' },
+      { section: '[admins] x', key: 'root', text: 'more' },
+    ]
+    await store.setSetting({ ...TIMEOUT, section: '[admins] totp', key: 'root', text: 'key' })
+    const unchangedSince = await store.head()
+    await store.setSetting({ ...ADMIN, text: 'hash', unchangedSince, also })
+    const written = [
+      ['[admins] x/root', 'more'],
+      ['admins/root', 'hash'],
+    ]
+    assert.deepEqual(await texts(store), written)
+    const { settings, position } = await store.listSettings()
+    assert.equal(new Set(settings.map(({ sequence }) => sequence)).size, 2)
+    assert.equal(Math.max(...settings.map(({ sequence }) => sequence)), position.sequence)
+    // a section of the others has changed meanwhile
+    const late = { ...ADMIN, key: 'other', text: 'hash', unchangedSince }
+    assert.equal((await store.setSetting({ ...late, section: 'new', also })).kind, 'conflict')
+    assert.deepEqual(await texts(store), written)
+    await assert.rejects(
+      store.setSetting({ ...ADMIN, text: 'x', also: [{ section: 'x', key: 'a\0' }] }),
+      isRefusal('bad_request'),
+    )
+  },
+
+  async 'of a user and an administrator of nearly one name, only the first is written'({ store }) {
+    const write = (name: string) => store.writeUser({ ...create(name), isDistinct: true })
+    const admin = (key: string) => store.setSetting({ ...ADMIN, key, text: 'x', isDistinct: true })
+    assert.equal((await write('Gus')).kind, 'written')
+    assert.equal((await admin('gus')).kind, 'look-alike')
+    assert.equal((await admin('Gus')).kind, 'written')
+    assert.equal((await admin('eve')).kind, 'written')
+    assert.equal((await write('EVE')).kind, 'look-alike')
+    await store.unsetSetting({ ...ADMIN, key: 'eve' })
+    assert.equal((await write('EVE')).kind, 'written')
   },
 
   async 'stores any text unchanged'({ store }) {

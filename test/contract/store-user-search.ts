@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Store } from '../../src/directory/store-port/store.ts'
 import { SEARCH_ROWS, type SearchKind } from '../../src/directory/store-port/users.ts'
+import { toAddressKey } from '../../src/directory/users/address.ts'
 import { toExternalKey, type User } from '../../src/directory/users/user.ts'
 import type { StoreScene, StoreTests } from './store.ts'
 import { countTurns, create, createIn, deleteIn, newUser } from './store-values.ts'
@@ -22,6 +23,10 @@ const LINK = { provider: 'staff', issuer: 'https://id.example.com', subject: '1'
 const withLinks =
   (...links: readonly (typeof LINK)[]) =>
   (user: User): User => ({ ...user, links })
+
+const withAddress =
+  (text: string) =>
+  (user: User): User => ({ ...user, address: { text, verifiedAt: 1 } })
 
 const find = async (store: Store, kind: SearchKind, from: string, to = `${from}${LAST}`) =>
   (await store.searchUsers({ kind, from, to }, { key: from, name: '' })).map(
@@ -150,6 +155,20 @@ export const USER_SEARCH_TESTS: StoreTests = {
       moved.map(({ kind }) => kind),
       ['written', 'written'],
     )
+  },
+
+  async 'an address has one owner, whatever its case, and is free again without it'({ store }) {
+    for (const name of ['alice', 'bob']) await createIn(store, name)
+    const key = toAddressKey('Ann@example.com')
+    await change(store, 'alice', withAddress('Ann@example.com'))
+    assert.deepEqual(await change(store, 'bob', withAddress('ann@example.com')), { kind: 'taken' })
+    assert.deepEqual(await find(store, 'address', ''), [`${key}:alice`])
+    assert.equal((await change(store, 'alice', withRoles('writer')))?.kind, 'written')
+    assert.equal((await change(store, 'bob', withAddress('ann+shop@example.com')))?.kind, 'written')
+    await deleteIn(store, 'alice')
+    assert.equal((await change(store, 'bob', withAddress('ann@example.com')))?.kind, 'written')
+    assert.deepEqual(await find(store, 'address', ''), [`${key}:bob`])
+    assert.deepEqual(await find(store, 'external-once', ''), [])
   },
 
   async 'pages continue behind the last entry'({ store }) {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { createUser } from '../../src/directory/users/revisions.ts'
+import { toAddressKey } from '../../src/directory/users/address.ts'
+import { createEmptyUser } from '../../src/directory/users/revisions.ts'
 import type { Json, User } from '../../src/directory/users/user.ts'
 import type { StoredPassword } from '../../src/passwords/schemes.ts'
 import { HASH_WORK } from '../../src/store/migrations.ts'
@@ -20,7 +21,7 @@ const parsed = (text: string): Json => JSON.parse(text)
 
 /** Everything that JSON columns, object keys and text encodings are known to spoil. */
 const ALICE: User = {
-  ...createUser('alice', PASSWORD),
+  ...createEmptyUser('alice', PASSWORD),
   isActive: false,
   sessionEpoch: { generation: 3, seconds: 1_800_000_000 },
   document: {
@@ -65,7 +66,7 @@ const STORABLE = [
 
 const withPassword = (name: string, password: StoredPassword) => ({
   expected: 'absent' as const,
-  record: createUser(name, password),
+  record: createEmptyUser(name, password),
 })
 
 export const USER_TESTS: StoreTests = {
@@ -137,6 +138,38 @@ export const USER_TESTS: StoreTests = {
       ['look-alike', 'written', 'look-alike'],
     )
     assert.equal((await store.writeUser(create('ada'))).kind, 'written')
+  },
+
+  async 'a name that must be apart is refused while another user has it as address, and the other way round'({
+    store,
+  }) {
+    const toAddress = (text: string) => ({ address: { text, verifiedAt: 1 } })
+    const named = (name: string, address?: string) => ({
+      expected: 'absent' as const,
+      record: { ...newUser(name), ...(address !== undefined && toAddress(address)) },
+      apart: { addressKey: toAddressKey(name), ...(address !== undefined && { names: [address] }) },
+    })
+    const ada = { ...newUser('ada'), ...toAddress('Ada@example.com') }
+    await store.writeUser({ expected: 'absent', record: ada })
+    assert.deepEqual(await store.writeUser(named('ada@EXAMPLE.com')), { kind: 'taken' })
+    assert.equal((await store.writeUser(named('bob@example.com', 'bob@example.com'))).kind, 'written')
+    const bea = { ...newUser('bea'), ...toAddress('BOB@example.com') }
+    const late = { expected: 'absent' as const, record: bea, apart: { names: ['other', 'BOB@example.com'] } }
+    assert.deepEqual(await store.writeUser(late), { kind: 'taken' })
+    const outcomes = await store.importUsers([
+      named('cy@example.com'),
+      {
+        expected: 'absent',
+        record: { ...newUser('cyd'), ...toAddress('cy@example.com') },
+        apart: { names: ['cy@example.com'] },
+      },
+      named('dan', 'dan@example.com'),
+      named('DAN@example.com'),
+    ])
+    assert.deepEqual(
+      outcomes.map(({ kind }) => kind),
+      ['written', 'taken', 'written', 'taken'],
+    )
   },
 
   async 'rejects a name that no database can store'({ store }) {

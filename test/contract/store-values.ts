@@ -3,9 +3,10 @@ import { Refusal } from '../../src/base/errors.ts'
 import type { Change, ChangeFeed } from '../../src/directory/store-port/changes.ts'
 import type { Store } from '../../src/directory/store-port/store.ts'
 import type { UserWrite, UserWriteOutcome } from '../../src/directory/store-port/users.ts'
-import { createUser, reviseUser, toTombstone } from '../../src/directory/users/revisions.ts'
+import { createEmptyUser, reviseUser, toTombstone } from '../../src/directory/users/revisions.ts'
 import type { User } from '../../src/directory/users/user.ts'
 import type { StoredPassword } from '../../src/passwords/schemes.ts'
+import type { StoreSettings } from '../../src/store/create-store.ts'
 
 export const PASSWORD: StoredPassword = {
   scheme: 'pbkdf2',
@@ -15,9 +16,16 @@ export const PASSWORD: StoredPassword = {
   hash: 'a'.repeat(64),
 }
 
+/** What modules read while users are written, unless a test needs something else. */
+export const STORE_SETTINGS: StoreSettings = {
+  'user-databases': { enabled: false, prefix: 'userdb-', 'on-delete': 'keep', shards: 0, wait: 0 },
+  upstream: { document: ['http://127.0.0.1:1'], 'multi-model': [] },
+  mail: { url: '' },
+}
+
 /** Equal each time: the generation of a new user is random otherwise. */
 export const newUser = (name: string): User => ({
-  ...createUser(name, PASSWORD),
+  ...createEmptyUser(name, PASSWORD),
   sessionEpoch: { generation: 0, seconds: 0 },
 })
 

@@ -3,15 +3,18 @@
  */
 import { describe, it } from 'node:test'
 import { SILENT_LOG } from '../../src/base/log.ts'
-import type { Store } from '../../src/directory/store-port/store.ts'
-import { openStore } from '../../src/store/create-store.ts'
+import { KERNEL_ROWS } from '../../src/modules.ts'
+import { type OpenStore, openStore, type StoreSettings } from '../../src/store/create-store.ts'
 import { AUDIT_TESTS } from './store-audit.ts'
 import { CODE_TESTS } from './store-codes.ts'
 import { DAMAGE_TESTS } from './store-damage.ts'
 import { FAILURE_TESTS } from './store-failures.ts'
 import { FEED_TESTS } from './store-feed.ts'
+import { JOB_TESTS } from './store-jobs.ts'
 import { LISTING_TESTS } from './store-listing.ts'
-import { PASSWORD_LINK_TESTS, RECOVERY_CODE_TESTS } from './store-one-time-secrets.ts'
+import { MAIL_REQUEST_TESTS } from './store-mail-requests.ts'
+import { RECOVERY_CODE_TESTS } from './store-one-time-secrets.ts'
+import { PASSWORD_LINK_TESTS } from './store-password-links.ts'
 import { PROCESS_TESTS } from './store-processes.ts'
 import { SESSION_RECORD_TESTS } from './store-session-records.ts'
 import { SESSION_TESTS } from './store-sessions.ts'
@@ -20,8 +23,10 @@ import { SIGN_IN_TESTS } from './store-sign-ins.ts'
 import { TIME_TESTS } from './store-time.ts'
 import { TOKEN_USE_TESTS } from './store-token-uses.ts'
 import { NODE_TESTS, TOTALS_TESTS } from './store-totals.ts'
+import { USER_DATABASE_TESTS } from './store-user-databases.ts'
 import { USER_SEARCH_TESTS } from './store-user-search.ts'
 import { USER_TESTS } from './store-users.ts'
+import { STORE_SETTINGS } from './store-values.ts'
 import { WRITE_CHECK_TESTS } from './store-write-check.ts'
 
 /** An empty place for a store. */
@@ -33,9 +38,11 @@ export interface StorePlace {
 
 export interface StoreScene {
   readonly place: StorePlace
-  readonly store: Store
+  readonly store: OpenStore
   /** A second store at the same place, as another node has it. */
-  openAnother(): Promise<Store>
+  openAnother(): Promise<OpenStore>
+  /** What modules read while users are written. */
+  setSettings(settings: StoreSettings): void
 }
 
 /** Each test by the behaviour it shows. */
@@ -53,9 +60,12 @@ export const STORE_TESTS: Readonly<Record<string, StoreTests>> = {
   'one-time codes': CODE_TESTS,
   'recovery codes': RECOVERY_CODE_TESTS,
   'password links': PASSWORD_LINK_TESTS,
+  'requests for messages': MAIL_REQUEST_TESTS,
   'failed password checks': FAILURE_TESTS,
   totals: TOTALS_TESTS,
   nodes: NODE_TESTS,
+  jobs: JOB_TESTS,
+  'databases of users': USER_DATABASE_TESTS,
   settings: SETTING_TESTS,
   'time of the store': TIME_TESTS,
   'audit trail': AUDIT_TESTS,
@@ -79,14 +89,18 @@ export async function withScene(
   test: (scene: StoreScene) => Promise<void>,
 ): Promise<void> {
   const place = await createPlace()
-  const opened: Store[] = []
+  const opened: OpenStore[] = []
+  let settings = STORE_SETTINGS
   const open = async () => {
-    const store = await openStore(place.url, { log: SILENT_LOG })
+    const store = await openStore(place.url, { log: SILENT_LOG, rows: KERNEL_ROWS.store, settings: () => settings })
     opened.push(store)
     return store
   }
   try {
-    await test({ place, store: await open(), openAnother: open })
+    const setSettings = (next: StoreSettings) => {
+      settings = next
+    }
+    await test({ place, store: await open(), openAnother: open, setSettings })
   } finally {
     for (const store of opened) await store.close()
     await place.remove()

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
+import { createAlone } from '../../src/base/siblings.ts'
 import { createLiveEvents, type LiveEventsDeps } from '../../src/dialects/admin-api/system/live-events.ts'
 import type { AuditRecord } from '../../src/observe/audit/audit-record.ts'
 import type { Counts } from '../../src/observe/record-totals.ts'
+import { joinWorkers } from '../support/siblings.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const RECORD: AuditRecord = {
   time: 1,
@@ -32,7 +35,8 @@ function create(options: Partial<LiveEventsDeps> = {}) {
     }
   const live = createLiveEvents({
     clock: SYSTEM_CLOCK,
-    readCounts: (): Counts => ({ ...counts }),
+    siblings: createAlone(),
+    readCounts: async (): Promise<Counts> => ({ ...counts }),
     countLocked: () => 2,
     countFailingUpstreams: async () => 1,
     onRecord: add(listeners),
@@ -111,4 +115,33 @@ test('listens to records only while a client follows', () => {
   assert.equal(listeners.size, 1)
   leave()
   assert.equal(listeners.size, 0)
+})
+
+test('sends the records of another process, which sends them only while a client follows here', async () => {
+  const [one, two] = await joinWorkers(2)
+  assert.ok(one && two)
+  const records = new Set<(record: AuditRecord) => void>()
+  const onRecord = (listener: (record: AuditRecord) => void) => {
+    records.add(listener)
+    return () => void records.delete(listener)
+  }
+  createLiveEvents({
+    clock: SYSTEM_CLOCK,
+    siblings: two.siblings,
+    readCounts: async () => ({}),
+    countLocked: () => 0,
+    countFailingUpstreams: async () => 0,
+    onRecord,
+    onRevoked: () => () => {},
+    everyMs: 20,
+  })
+  assert.equal(records.size, 0)
+  const { next, leave } = create({ siblings: one.siblings })
+  assert.equal(await next(), ': open\n\n')
+  assert.equal(records.size, 1)
+  for (const listener of records) listener({ ...RECORD, node: 'one/2' })
+  const pieces = [await next(), await next()].join('')
+  assert.match(pieces, /event: audit\ndata: \{"id":"one\/2:1"/)
+  leave()
+  await waitUntil(() => records.size === 0)
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { OPERATIONS } from '../../src/dialects/admin-api/operations.ts'
+import { OPERATIONS } from '../../src/modules.ts'
 import { type ApiCall, checkApiCall } from '../support/check-api.ts'
 import { AS_ADMIN, send } from '../support/request.ts'
 import { startServer } from '../support/server.ts'

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { after, describe, it, type TestContext } from 'node:test'
 import { SILENT_LOG } from '../../src/base/log.ts'
+import { PROGRAM } from '../../src/directory/caller.ts'
 import type { Store } from '../../src/directory/store-port/store.ts'
-import { ANY_USER } from '../../src/directory/users/user-operations.ts'
 import { openStoreClock, type StoreClock } from '../../src/store/store-clock.ts'
 import { createSqlitePlace } from '../store/places.ts'
 import { connectPostgres } from '../store/postgres-server.ts'
@@ -33,10 +33,10 @@ describe('nodes whose clocks differ', () => {
     it(`a token of another issuer ends with a sign-out by a node that is ${seconds} s off`, async (t) => {
       const [wrong, right] = await openNodes(t, seconds, 0)
       assert.ok(wrong && right)
-      await right.createUser({ name: 'ada', password: { password: 'analytical' } })
+      await right.createUser({ name: 'ada', password: { password: 'analytical' } }, PROGRAM)
       const token = { name: 'ada', issuedAt: now() }
       assert.equal(await right.isForeignTokenLive(token), true)
-      await wrong.signOut('ada', ANY_USER)
+      await wrong.signOut('ada', PROGRAM)
       await right.catchUp()
       for (const node of [wrong, right]) {
         assert.equal(await node.isForeignTokenLive(token), false)
@@ -49,7 +49,7 @@ describe('nodes whose clocks differ', () => {
     it(`a renewal may be repeated at a node that is ${seconds} s off`, async (t) => {
       const [here, there] = await openNodes(t, 0, seconds)
       assert.ok(here && there)
-      await here.createUser({ name: 'ada', password: { password: 'analytical' } })
+      await here.createUser({ name: 'ada', password: { password: 'analytical' } }, PROGRAM)
       const account = (await here.findAccount('ada')) ?? assert.fail('no account')
       const session = here.createSession(account)
       here.noteSession(session.id, () => ({
@@ -121,7 +121,7 @@ describe('a node that is started with a wrong clock', () => {
   it('keeps the records of sessions', async (t) => {
     const machine = await openMachine(t)
     const first = await machine.start(0)
-    await first.directory.createUser({ name: 'ada', password: { password: 'analytical' } })
+    await first.directory.createUser({ name: 'ada', password: { password: 'analytical' } }, PROGRAM)
     const note = (node: typeof first, id: string) =>
       node.directory.noteSession(id, () => ({
         id,

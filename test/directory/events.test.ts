@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ANY_USER } from '../../src/directory/users/user-operations.ts'
+import { PROGRAM } from '../../src/directory/caller.ts'
+import { SECURITY_EVENTS } from '../../src/modules.ts'
 import { createSecurityEvents } from '../../src/observe/security-events.ts'
 import type { SecurityRecord } from '../../src/observe/security-record.ts'
 import { createTestClock, openTestNode, setRoles } from '../support/directory.ts'
 
 function createRecorder() {
   const records: SecurityRecord[] = []
-  const events = createSecurityEvents({ node: () => 'n1', sinks: [(record) => records.push(record)] })
+  const events = createSecurityEvents({
+    rows: SECURITY_EVENTS,
+    node: () => 'n1',
+    sinks: [(record) => records.push(record)],
+  })
   const take = () => records.splice(0).map(({ event, fields }) => [event, fields] as const)
   return { events, take }
 }
@@ -35,11 +40,11 @@ const GRANTED = { subject: 'jo', database: 'shop' }
 test('every single grant that a write changes is recorded', async (t) => {
   const { events, take } = createRecorder()
   const { directory } = await openTestNode(t, { events })
-  await directory.createUser({ name: 'jo' })
-  await directory.setGrant('jo', ANY_USER, { database: 'shop' }, 'rw')
-  await directory.setGrant('jo', ANY_USER, { database: 'shop' }, 'ro')
-  await directory.setGrant('jo', ANY_USER, { database: 'shop', collection: 'orders' }, 'none')
-  await directory.setGrant('jo', ANY_USER, { database: 'shop' }, undefined)
+  await directory.createUser({ name: 'jo' }, PROGRAM)
+  await directory.setGrant('jo', PROGRAM, { database: 'shop' }, 'rw')
+  await directory.setGrant('jo', PROGRAM, { database: 'shop' }, 'ro')
+  await directory.setGrant('jo', PROGRAM, { database: 'shop', collection: 'orders' }, 'none')
+  await directory.setGrant('jo', PROGRAM, { database: 'shop' }, undefined)
   assert.deepEqual(take(), [
     ['user.created', { subject: 'jo' }],
     ['grant.created', { ...GRANTED, access: 'rw' }],
@@ -52,18 +57,18 @@ test('every single grant that a write changes is recorded', async (t) => {
 test('records which parts of a user a write changed, and nothing if it changed none', async (t) => {
   const { events, take } = createRecorder()
   const { directory } = await openTestNode(t, { events })
-  await directory.createUser({ name: 'jo', roles: ['a'] })
+  await directory.createUser({ name: 'jo', roles: ['a'] }, PROGRAM)
   take()
   await setRoles(directory, 'jo', ['a'])
   assert.deepEqual(take(), [])
   await setRoles(directory, 'jo', ['b'])
-  await directory.setActive('jo', ANY_USER, false)
-  await directory.signOut('jo', ANY_USER)
-  await directory.changeUser('jo', ANY_USER, (user) => ({
+  await directory.setActive('jo', PROGRAM, false)
+  await directory.signOut('jo', PROGRAM)
+  await directory.changeUser('jo', PROGRAM, (user) => ({
     ...user,
     document: { ...user.document, members: [['totp', { key: 'x' }]] },
   }))
-  await directory.removeUser('jo', ANY_USER, 'any')
+  await directory.removeUser('jo', PROGRAM, 'any')
   assert.deepEqual(take(), [
     ['user.changed', { subject: 'jo', changed: ['roles'] }],
     ['user.changed', { subject: 'jo', changed: ['active'] }],

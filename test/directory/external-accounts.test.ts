@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { PROGRAM } from '../../src/directory/caller.ts'
 import type { SessionOpening } from '../../src/directory/sessions/session.ts'
 import { toExternalKey } from '../../src/directory/users/user.ts'
-import { ANY_USER } from '../../src/directory/users/user-operations.ts'
 import { openTestNode } from '../support/directory.ts'
 
 const ISSUER = 'https://id.example.com'
@@ -13,9 +13,9 @@ const ACCOUNT = { provider: 'open', issuer: ISSUER, subject: '1' }
 async function openNode(t: Parameters<typeof openTestNode>[0], roleIssuers: readonly string[]) {
   const settings = { roleIssuers: new Map(roleIssuers.map((issuer) => [issuer, () => true])) }
   const { directory } = await openTestNode(t, { settings })
-  await directory.createUser({ name: 'wim', roles: ['own'] })
-  await directory.linkAccount('wim', ANY_USER, ACCOUNT)
-  await directory.setLinkRoles('wim', ANY_USER, ACCOUNT, ['Writer'])
+  await directory.createUser({ name: 'wim', roles: ['own'] }, PROGRAM)
+  await directory.linkAccount('wim', PROGRAM, ACCOUNT)
+  await directory.setLinkRoles('wim', PROGRAM, ACCOUNT, ['Writer'])
   const search = async (query: object) =>
     (await directory.searchUsers({ limit: 10, ...query })).users.map(({ name }) => name)
   return { directory, search }
@@ -29,17 +29,18 @@ describe('roles that an identity provider gave', () => {
     const open = (opening: Partial<SessionOpening>) =>
       directory.createSession(account, { hasPassword: false, hasFactor: false, ...opening }).id
     const rolesIn = (id: string) => directory.toActing(account, id).roles
-    const provider = { account: toExternalKey(ACCOUNT) }
+    const external = { account: toExternalKey(ACCOUNT), isFresh: false }
     for (const hasFactor of [false, true])
-      assert.deepEqual(rolesIn(open({ provider, hasFactor })), ['own', 'Writer'], String(hasFactor))
+      for (const isFresh of [false, true])
+        assert.deepEqual(rolesIn(open({ external: { ...external, isFresh }, hasFactor })), ['own', 'Writer'])
     const others: readonly Partial<SessionOpening>[] = [
       {},
       { hasPassword: true },
-      { hasPassword: true, provider },
+      { hasPassword: true, external },
       { accessToken: 'a'.repeat(32) },
-      { provider: { account: toExternalKey({ ...ACCOUNT, subject: '2' }) } },
+      { external: { ...external, account: toExternalKey({ ...ACCOUNT, subject: '2' }) } },
       // of a version that did not keep the account
-      { provider: { account: undefined } },
+      { external: { ...external, account: undefined } },
     ]
     for (const opening of others) assert.deepEqual(rolesIn(open(opening)), ['own'], JSON.stringify(opening))
     for (const query of [{ role: 'writer' }, { role: 'writer', hasNoFactor: true }, { text: 'wri' }])
@@ -60,7 +61,7 @@ describe('roles that an identity provider gave', () => {
     for (const query of [{ role: 'writer' }, { role: 'writer', hasNoFactor: true }, { text: 'wri' }])
       assert.deepEqual(await search(query), [], JSON.stringify(query))
     assert.deepEqual(await search({ role: 'own' }), ['wim'])
-    await directory.createUser({ name: 'ada', roles: ['writer'] })
+    await directory.createUser({ name: 'ada', roles: ['writer'] }, PROGRAM)
     const { counts } = await directory.countUsersBy('role', '', 10)
     assert.deepEqual(
       counts.map(({ key, count }) => [key, count]),
@@ -80,7 +81,7 @@ describe('roles that an identity provider gave', () => {
       name,
       links: [{ ...account, subject: name }],
     }))
-    const outcomes = await directory.importUsers(drafts, 'keep')
+    const outcomes = await directory.importUsers(drafts, PROGRAM, 'keep')
     assert.ok(outcomes.every(({ kind }) => kind === 'created'))
     for (const query of [{ role: 'writer' }, { role: 'writer', hasNoFactor: true }, { text: 'wri' }])
       assert.deepEqual(await search(query), ['wim'], JSON.stringify(query))
@@ -94,11 +95,11 @@ describe('roles that an identity provider gave', () => {
     const { directory } = await openNode(t, [ISSUER, OTHER])
     const give = async (name: string, issuer: string, roles: readonly string[]) => {
       const account = { provider: 'open', issuer, subject: `${name} ${issuer}` }
-      await directory.linkAccount(name, ANY_USER, account)
-      await directory.setLinkRoles(name, ANY_USER, account, roles)
+      await directory.linkAccount(name, PROGRAM, account)
+      await directory.setLinkRoles(name, PROGRAM, account, roles)
     }
     for (const name of ['ada', 'bob', 'cyd'])
-      await directory.createUser({ name, roles: name === 'cyd' ? ['writer'] : [] })
+      await directory.createUser({ name, roles: name === 'cyd' ? ['writer'] : [] }, PROGRAM)
     await give('ada', ISSUER, ['writer', 'zoo'])
     await give('ada', OTHER, ['writer', 'writer b', 'Ärzte'])
     await give('bob', 'https://removed.example.com', ['writer', 'lost'])

@@ -1,8 +1,8 @@
 // A failover to a standby that lacks the last writes, while the other history reaches the same sequences again.
 import assert from 'node:assert/strict'
 import { after, describe, it, type TestContext } from 'node:test'
+import { PROGRAM } from '../../src/directory/caller.ts'
 import type { Directory } from '../../src/directory/directory.ts'
-import { ANY_USER } from '../../src/directory/users/user-operations.ts'
 import type { StorePlace } from '../contract/store.ts'
 import { lastSequence } from '../contract/store-values.ts'
 import { createPostgresPlace, createSqlitePlace } from '../store/places.ts'
@@ -44,7 +44,7 @@ const endSession = (directory: Directory, id: string, name: string) =>
 /** Changes that have nothing to do with the test, until the store has this sequence. */
 async function writeUntil({ directory, store }: TestNode, sequence: number): Promise<void> {
   while ((await lastSequence(store)) < sequence)
-    await directory.createUser({ name: `user ${await lastSequence(store)}` })
+    await directory.createUser({ name: `user ${await lastSequence(store)}` }, PROGRAM)
 }
 
 for (const [engine, create] of ENGINES)
@@ -58,8 +58,8 @@ for (const [engine, create] of ENGINES)
 
     it('a node that was away knows what was revoked, when the store is beyond its position again', async (t) => {
       const { place, away, other } = await openPair(t)
-      for (const name of ['ada', 'bob', 'eve']) await other.directory.createUser({ name })
-      await other.directory.setAdministrator('root', { password: 'secret' })
+      for (const name of ['ada', 'bob', 'eve']) await other.directory.createUser({ name }, PROGRAM)
+      await other.directory.setAdministrator('root', PROGRAM, { password: 'secret' })
       const kept = await lastSequence(other.store)
       await away.directory.catchUp()
       const sessions = await Promise.all(['ada', 'bob', 'eve', 'root'].map((name) => openSession(away.directory, name)))
@@ -69,10 +69,10 @@ for (const [engine, create] of ENGINES)
       await other.directory.catchUp()
       const [ada, bob, eve, root] = sessions
       assert.ok(ada && bob && eve && root)
-      await other.directory.setActive('ada', ANY_USER, false)
+      await other.directory.setActive('ada', PROGRAM, false)
       await endSession(other.directory, bob.id, 'bob')
-      await other.directory.signOut('eve', ANY_USER)
-      await other.directory.setAdministrator('root', { password: 'other' })
+      await other.directory.signOut('eve', PROGRAM)
+      await other.directory.setAdministrator('root', PROGRAM, { password: 'other' })
       await writeUntil(other, kept + 14)
       await away.directory.catchUp()
       for (const session of sessions) assert.equal(await away.directory.isSessionLive(session), false, session.name)
@@ -81,20 +81,20 @@ for (const [engine, create] of ENGINES)
 
     it('a user that was read before its change was known is not the lost one', async (t) => {
       const { place, away, other } = await openPair(t)
-      await other.directory.createUser({ name: 'ada' })
+      await other.directory.createUser({ name: 'ada' }, PROGRAM)
       await away.directory.catchUp()
-      await away.directory.createUser({ name: 'bob' })
+      await away.directory.createUser({ name: 'bob' }, PROGRAM)
       assert.ok(await away.directory.findAccount('bob'))
       await loseWrites(place.execute, 1)
       await other.directory.catchUp()
-      await other.directory.createUser({ name: 'other' })
+      await other.directory.createUser({ name: 'other' }, PROGRAM)
       await away.directory.catchUp()
       assert.equal(await away.directory.findAccount('bob'), undefined)
     })
 
     it('a session that ended at a sequence which was read before is ended', async (t) => {
       const { place, away, other } = await openPair(t)
-      for (const name of ['ada', 'bob']) await other.directory.createUser({ name })
+      for (const name of ['ada', 'bob']) await other.directory.createUser({ name }, PROGRAM)
       await away.directory.catchUp()
       const session = await openSession(away.directory, 'bob')
       await endSession(away.directory, 'lost', 'ada')
@@ -107,9 +107,9 @@ for (const [engine, create] of ENGINES)
 
     it('an administrator that was lost is none', async (t) => {
       const { place, away, other } = await openPair(t)
-      await other.directory.createUser({ name: 'ada' })
+      await other.directory.createUser({ name: 'ada' }, PROGRAM)
       await away.directory.catchUp()
-      await away.directory.setAdministrator('eve', { password: 'secret' })
+      await away.directory.setAdministrator('eve', PROGRAM, { password: 'secret' })
       assert.ok(away.directory.isAdministrator('eve'))
       await loseWrites(place.execute, 1)
       await other.directory.catchUp()
@@ -121,16 +121,16 @@ for (const [engine, create] of ENGINES)
     it('no session of the lost history is valid in the new one, at the same sequences', async (t) => {
       const { place, other } = await openPair(t)
       const { directory } = other
-      await directory.createUser({ name: 'ada' })
-      await directory.setAdministrator('root', { stored: STORED })
+      await directory.createUser({ name: 'ada' }, PROGRAM)
+      await directory.setAdministrator('root', PROGRAM, { stored: STORED })
       const kept = await lastSequence(other.store)
       const write = async () => {
-        await directory.createUser({ name: 'bob' })
-        await directory.signOut('bob', ANY_USER)
-        await directory.createUser({ name: 'eve' })
-        await directory.removeUser('eve', ANY_USER, 'any')
-        await directory.createUser({ name: 'eve' })
-        await directory.setAdministrator('new', { stored: STORED })
+        await directory.createUser({ name: 'bob' }, PROGRAM)
+        await directory.signOut('bob', PROGRAM)
+        await directory.createUser({ name: 'eve' }, PROGRAM)
+        await directory.removeUser('eve', PROGRAM, 'any')
+        await directory.createUser({ name: 'eve' }, PROGRAM)
+        await directory.setAdministrator('new', PROGRAM, { stored: STORED })
         return Promise.all(['bob', 'eve', 'new'].map((name) => openSession(directory, name)))
       }
       const lost = await write()
@@ -145,12 +145,12 @@ for (const [engine, create] of ENGINES)
       const place = await create()
       clearing.push(place.remove)
       const { directory, store } = await openTestNode(t, { url: place.url })
-      for (const name of ['ada', 'bob']) await directory.createUser({ name })
-      await directory.setAdministrator('root', { stored: STORED })
+      for (const name of ['ada', 'bob']) await directory.createUser({ name }, PROGRAM)
+      await directory.setAdministrator('root', PROGRAM, { stored: STORED })
       const before = await store.findUser('ada')
       const signOut = async () => {
-        await directory.signOut('ada', ANY_USER)
-        await directory.setAdministrator('root', { stored: OTHER })
+        await directory.signOut('ada', PROGRAM)
+        await directory.setAdministrator('root', PROGRAM, { stored: OTHER })
         return Promise.all(['ada', 'root'].map((name) => openSession(directory, name)))
       }
       const lost = await signOut()
@@ -166,13 +166,13 @@ for (const [engine, create] of ENGINES)
 
     it('two administrators cannot both be the last to be removed', async (t) => {
       const { place, away, other } = await openPair(t)
-      for (const name of ['a', 'b']) await other.directory.setAdministrator(name, { password: 'secret' })
+      for (const name of ['a', 'b']) await other.directory.setAdministrator(name, PROGRAM, { password: 'secret' })
       const kept = await lastSequence(other.store)
       await writeUntil(away, kept + 8)
       await away.directory.catchUp()
       await loseWrites(place.execute, kept)
       await other.directory.catchUp()
-      await other.directory.removeAdministrator('a')
-      await assert.rejects(away.directory.removeAdministrator('b'), { code: 'forbidden' })
+      await other.directory.removeAdministrator('a', PROGRAM)
+      await assert.rejects(away.directory.removeAdministrator('b', PROGRAM), { code: 'forbidden' })
     })
   })

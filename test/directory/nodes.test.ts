@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, it } from 'node:test'
+import { PROGRAM } from '../../src/directory/caller.ts'
 import type { Revocation } from '../../src/directory/deps.ts'
 import { createPostgresPlace, createSqlitePlace } from '../store/places.ts'
 import { connectPostgres } from '../store/postgres-server.ts'
@@ -23,8 +24,8 @@ it('reads everything again after a backup of the store was restored', async (t) 
   const place = await createSqlitePlace()
   clearing.push(place.remove)
   const { directory } = await openTestNode(t, { url: place.url })
-  await directory.createUser({ name: 'ada' })
-  await directory.createUser({ name: 'bob' })
+  await directory.createUser({ name: 'ada' }, PROGRAM)
+  await directory.createUser({ name: 'bob' }, PROGRAM)
   await directory.findAccount('ada')
   await directory.catchUp()
   await place.execute("DELETE FROM cardea_users WHERE name = 'ada'")

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
+import { createAlone } from '../../src/base/siblings.ts'
 import { createNoteQueue } from '../../src/directory/note-queue.ts'
 import { toShared } from '../support/directory.ts'
 
@@ -12,7 +13,11 @@ test('requests have their turn between two batches of notes', async () => {
     written.push(...notes.map(({ id }) => id))
     writtenIn.push(turns)
   }
-  const queue = createNoteQueue(write, async () => {}, toShared(SYSTEM_CLOCK))
+  const queue = createNoteQueue(write, async () => {}, {
+    clock: toShared(SYSTEM_CLOCK),
+    siblings: createAlone(),
+    topic: { name: 'notes' },
+  })
   for (let id = 0; id < 1000; id += 1) queue.note(`key ${id}`, () => ({ id }))
   const count = () => {
     turns += 1

@@ -7,9 +7,18 @@ import { COOKIE_SESSION } from '../../src/auth/session/account-session.ts'
 import { TOKEN_SESSION } from '../../src/auth/session/token-session.ts'
 import { type Authenticated, type Credential, type CredentialKind, NO_GRANTS } from '../../src/directory/identity.ts'
 import { requirePassword } from '../../src/directory/password-proof.ts'
+import { NO_PASSWORD } from '../../src/passwords/schemes.ts'
 import { createTestClock, START_SECONDS } from '../support/directory.ts'
 
-const ADA = { name: 'ada', roles: [], isAdmin: false, grants: NO_GRANTS, sessionEpoch: { generation: 1, seconds: 0 } }
+const ADA = {
+  name: 'ada',
+  roles: [],
+  isAdmin: false,
+  grants: NO_GRANTS,
+  sessionEpoch: { generation: 1, seconds: 0 },
+  password: { scheme: 'pbkdf2' },
+}
+const WITHOUT_PASSWORD = { ...ADA, password: NO_PASSWORD }
 const session = { id: 'with password', name: 'ada' }
 const issued = { ...session, generation: 1, issuedAt: START_SECONDS }
 
@@ -40,13 +49,44 @@ const ROWS: readonly { name: string; who: Authenticated; isEnough: boolean }[] =
     who: as(ISSUED_TOKEN, { session: { ...issued, id: 'other' } }),
     isEnough: false,
   },
+  {
+    name: 'a fresh sign-in at the provider of a user without a password',
+    who: {
+      ...as(COOKIE_SESSION, { session: { ...session, id: 'provider fresh' } }),
+      identity: WITHOUT_PASSWORD,
+    } as Authenticated,
+    isEnough: true,
+  },
+  {
+    name: 'an earlier sign-in at the provider of a user without a password',
+    who: {
+      ...as(COOKIE_SESSION, { session: { ...session, id: 'provider' } }),
+      identity: WITHOUT_PASSWORD,
+    } as Authenticated,
+    isEnough: false,
+  },
+  {
+    name: 'a fresh sign-in at the provider of a user with a password',
+    who: as(COOKIE_SESSION, { session: { ...session, id: 'provider fresh' } }),
+    isEnough: false,
+  },
   { name: 'the headers of a proxy', who: as(PROXY_HEADERS), isEnough: false },
 ]
 
 function createDeps(maxAgeSeconds: number) {
   const clock = createTestClock()
   const findPasswordTime = (id: string) => (id === 'with password' ? START_SECONDS : undefined)
-  return { clock, deps: { directory: { findPasswordTime }, maxAgeSeconds: () => maxAgeSeconds, clock } }
+  const findExternalOpening = (id: string) =>
+    id.startsWith('provider')
+      ? { at: START_SECONDS, isFresh: id === 'provider fresh', hasFactor: false, account: undefined, link: undefined }
+      : undefined
+  const directory = {
+    findPasswordTime,
+    findExternalOpening,
+    isPasskeySession: () => false,
+    isSessionEnded: () => false,
+  }
+  return { clock, deps: { directory, maxAgeSeconds: () => maxAgeSeconds, clock } }
 }
 
 for (const { name, who, isEnough } of ROWS) {

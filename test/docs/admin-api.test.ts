@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { OPERATIONS } from '../../src/dialects/admin-api/operations.ts'
+import { OPERATIONS } from '../../src/modules.ts'
 
 const PAGE = readFileSync(new URL('../../docs/reference/admin-api.md', import.meta.url), 'utf8')
 

@@ -11,9 +11,10 @@ import { secretCommand } from '../../src/cli/secret.ts'
 import { tokenCommand } from '../../src/cli/token.ts'
 import { userCommand } from '../../src/cli/user.ts'
 import { splitFlags } from '../../src/config/flags.ts'
+import { OPTION_TABLE } from '../../src/module-options.ts'
 
 const PAGE = readFileSync(new URL('../../docs/reference/cli.md', import.meta.url), 'utf8')
-const CONTEXT = { flags: splitFlags([]), env: {}, cwd: '/', print: () => {}, printError: () => {} }
+const CONTEXT = { flags: splitFlags([], OPTION_TABLE), env: {}, cwd: '/', print: () => {}, printError: () => {} }
 
 /** Described once for all commands. */
 const COMMON = new Set(['--json', '--url', '--as', '--credentials', '--ca'])
@@ -23,7 +24,7 @@ const COMMANDS = [userCommand, adminCommand, configCommand, secretCommand, token
 /** The form of a command, which may continue on indented lines. */
 function findForm(name: string): string {
   const lines = PAGE.split('\n')
-  const from = lines.findIndex((text) => text.startsWith(`    ${name}`))
+  const from = lines.findIndex((text) => `${text} `.startsWith(`    ${name} `))
   if (from < 0) return ''
   const next = lines.findIndex((text, index) => index > from && !text.startsWith('     '))
   return lines.slice(from, next).join(' ')

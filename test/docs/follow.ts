@@ -50,12 +50,11 @@ const STEPS: Readonly<Record<string, Step>> = {
   json: (walk, block) => (walk.printed ? compare(walk, block) : void JSON.parse(block.text)),
   nginx: checkProxyPage,
   caddyfile: checkProxyPage,
-  haproxy: checkProxyPage,
 }
 
 /** test/long/proxies.ts runs the examples of one page. */
 function checkProxyPage({ page }: Walk): void {
-  assert.match(page, /^`npm run test:long -- (nginx|caddy|haproxy)` runs this text/m)
+  assert.match(page, /^`npm run test:long -- (nginx|caddy)` runs this text/m)
 }
 
 const SERVER = /^(cardea (serve|start)|bin\/cardea (serve|start)|npm start)\b.*$|^node (?<file>\S+)$/m

@@ -14,7 +14,7 @@ const none = {} as never
 const DIALECTS: Readonly<Record<string, readonly Step[]>> = {
   document: documentSteps(none),
   'multi-model': multiModelSteps(none),
-  'admin API': adminApiSteps(none),
+  'admin API': adminApiSteps({ operations: {} } as never),
 }
 
 /** The list after the name of a dialect. A list that ends with a comma continues on the next line. */

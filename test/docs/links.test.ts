@@ -49,3 +49,17 @@ test('the package ships every page that README and the docs link to', () => {
     [],
   )
 })
+
+test('every guide links its words to the page that explains them', () => {
+  const guides = PAGES.filter((page) => page.startsWith('docs/guides/'))
+  const silent = guides.filter((page) => !readFileSync(join(ROOT, page), 'utf8').includes('](../concepts.md'))
+  assert.deepEqual(silent, [])
+})
+
+const MAX_WORDS = 25_000
+
+test(`the guides have at most ${MAX_WORDS} words`, () => {
+  const guides = PAGES.filter((page) => page.startsWith('docs/guides/'))
+  const words = guides.flatMap((page) => readFileSync(join(ROOT, page), 'utf8').split(/\s+/).filter(Boolean))
+  assert.ok(words.length <= MAX_WORDS, `${words.length}: shorten a guide, or move facts to docs/reference`)
+})

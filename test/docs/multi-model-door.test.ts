@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { OPTIONS } from '../../src/config/option-table.ts'
+import { CORE_OPTIONS } from '../../src/config/option-table.ts'
 import { MULTI_MODEL_ERRORS } from '../../src/dialects/multi-model/errors.ts'
 import { tokensRoutes } from '../../src/dialects/multi-model/tokens.ts'
-import { usersRoutes } from '../../src/dialects/multi-model/users/routes.ts'
+import { createMultiModelUsersRoutes } from '../../src/dialects/multi-model/users/routes.ts'
 
 const PAGE = readFileSync(new URL('../../docs/reference/multi-model-door.md', import.meta.url), 'utf8')
 
@@ -33,7 +33,7 @@ test('paths', () => {
 test('no route below /_api/user and /_api/token was forgotten', () => {
   // the routes are only listed, nothing of this is called
   const deps = {} as never
-  const known = [...usersRoutes(deps), ...tokensRoutes(deps)].map(({ path }) => path)
+  const known = [...createMultiModelUsersRoutes(deps), ...tokensRoutes(deps)].map(({ path }) => path)
   assert.deepEqual(known, [
     '/_api/user',
     '/_api/user/{user}',
@@ -52,8 +52,8 @@ test('no route below /_api/user and /_api/token was forgotten', () => {
 
 test('options', () => {
   const names = [
-    ...Object.keys(OPTIONS.server).map((key) => `server.${key}`),
-    ...Object.keys(OPTIONS.auth).map((key) => `auth.${key}`),
+    ...Object.keys(CORE_OPTIONS.server).map((key) => `server.${key}`),
+    ...Object.keys(CORE_OPTIONS.auth).map((key) => `auth.${key}`),
   ]
   for (const name of names) assert.ok(PAGE.includes(name), name)
 })

@@ -5,12 +5,12 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
+import { openPouchdbServer } from '../support/pouchdb-server.ts'
 import type { Scope } from '../support/scope.ts'
-import { endFeedsOfClosedConnections, openToken } from '../support/upstream.ts'
+import { openToken } from '../support/upstream.ts'
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 
@@ -27,25 +27,9 @@ function readClaims(request: IncomingMessage, file: string): Record<string, unkn
   }
 }
 
-// without types
-const load = createRequire(import.meta.url)
-
-export function openCouchdb(scope: Scope, folder: string): Promise<number> {
-  const app = load('express')()
-  app.use((request: IncomingMessage, response: ServerResponse, next: () => void) => {
-    const claims = readClaims(request, join(folder, 'document-secret'))
-    delete request.headers.authorization
-    if (claims) next()
-    else reply(response, 401, { error: 'unauthorized', reason: 'not signed by Cardea' })
-  })
-  // all pages share the memory: a prefix gives each databases of its own
-  const defaults = { adapter: 'memory', prefix: `${folder}/` }
-  const Pouch = load('pouchdb-core').plugin(load('pouchdb-adapter-memory')).defaults(defaults)
-  const options = { mode: 'minimumForPouchDB', inMemoryConfig: true, logPath: join(folder, 'couchdb.log') }
-  app.use('/', load('express-pouchdb')(Pouch, options))
-  const server = createServer(app)
-  endFeedsOfClosedConnections(server)
-  return listen(scope, server)
+export async function openCouchdb(scope: Scope, folder: string): Promise<number> {
+  const readSecret = () => readFileSync(join(folder, 'document-secret'), 'utf8').trim()
+  return (await openPouchdbServer(scope, { readSecret })).port
 }
 
 const VERSION = { server: 'arango', license: 'community', version: '3.12.5' }

@@ -5,13 +5,15 @@ import { ROOT } from '../support/process.ts'
 import { listBlocks, PAGES, readPage } from './page.ts'
 
 const MAX_WIDTH = 120
-/** Their text comes from tables in src/ and from bench/. */
-const GENERATED = /(options|security-events|errors|benchmarks)\.md$/
+/** Their text comes from tables and comments in src/ and client/, and from bench/. */
+const GENERATED = /(options|security-events|errors|benchmarks|reference\/library|reference\/client)\.md$/
 
 /** Lines of prose: no code, no tables, no addresses. */
 const listProse = (page: string): string[] =>
   page
     .replaceAll(/^```[\s\S]*?^```$/gm, '')
+    // written by bench/run.ts
+    .replaceAll(/^<!-- bench:[\s\S]*?^<!-- \/bench:.*$/gm, '')
     .split('\n')
     .filter((line) => !/^\||^ {4}|\]\(|https?:/.test(line))
 
@@ -52,7 +54,7 @@ const EXPLAINS_GRANTS = [
   'SECURITY.md',
   'docs/guides/arangodb.md',
   'docs/guides/library.md',
-  'docs/guides/troubleshoot.md',
+  'docs/reference/troubleshoot.md',
   'docs/reference/admin-api.md',
   'docs/reference/cli.md',
   'docs/reference/multi-model-door.md',
@@ -83,6 +85,7 @@ test('files that a shell writes secrets into are for their owner alone', () => {
 /** What may read the clock of the machine, which can be wrong and can jump, and why. */
 const WALL_CLOCK: Readonly<Record<string, string>> = {
   'src/base/clock.ts': 'offers it',
+  'src/base/siblings.ts': 'when the server started',
   'src/store/store-clock.ts': "makes the store's time of it",
   'src/cli/audit-list.ts': 'a command asks for the records of the last hours',
   'src/cli/backup.ts': 'the date in a backup',
@@ -95,13 +98,14 @@ const WALL_CLOCK: Readonly<Record<string, string>> = {
   'src/cli/token.ts': 'a token of a command that opens no store',
   'src/cli/transfer/run-import.ts': 'a token of a command that opens no store',
   'src/http/reply.ts': 'the header Date',
+  'src/http/session-tickets.ts': 'all workers change their keys at the same moment',
   'src/live-config/certificates.ts': 'the dates of certificates',
   'src/live-config/secrets-overview.ts': 'the ages of files',
   'src/observe/audit/destinations.ts': 'the time in the signature of a webhook',
-  'src/observe/open-telemetry.ts': 'the times of traces',
+  'src/modules/tracing/open-telemetry.ts': 'the times of traces',
   'src/observe/part-metrics.ts': 'the ages of files, and when the process started',
   'src/observe/security-events.ts': 'a command that replaces the store; the kernel gives it the time of the store',
-  'src/wiring/gateway.ts': 'a token of a command that opens no store',
+  'src/wiring/upstreams.ts': 'a token of a command that opens no store',
 }
 
 test("times come from the store's clock and intervals from the monotonic one, with few exceptions", () => {

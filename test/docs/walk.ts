@@ -37,7 +37,7 @@ const PORTS: readonly string[] = [...DOORS, '15984', '8530', '3000', '5985', '85
 const POSTGRES = 'postgres://cardea:secret@127.0.0.1:5432/cardea'
 
 /** Other sections have an endpoint too. */
-const SERVER_ENDPOINT = /^\[server\][^[]*^endpoint = |--server\.endpoint/m
+const SERVER_ENDPOINT = /^\[server\][^[]*^endpoint = /m
 
 export async function createWalk(scope: Scope, page: string, couchdb?: RealCouchdb): Promise<Walk> {
   const folder = makeFolder(scope)
@@ -70,7 +70,7 @@ function prepareFolder(folder: string): void {
   mkdirSync(join(folder, 'bin'))
   const own = join(folder, 'node_modules', 'cardea')
   mkdirSync(own, { recursive: true })
-  const names = ['index', 'express', 'fastify', 'client']
+  const names = ['index', 'express', 'fastify', 'web', 'client']
   const exports = Object.fromEntries(names.map((name) => [name === 'index' ? '.' : `./${name}`, `./${name}.js`]))
   writeFileSync(join(own, 'package.json'), JSON.stringify({ name: 'cardea', type: 'module', exports }))
   for (const name of names) {

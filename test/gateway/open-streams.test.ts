@@ -210,3 +210,22 @@ test('all streams of an account are cut in the turn in which its credentials end
   await settled()
   assert.ok(all.every(({ isCut }) => isCut))
 })
+
+test('settles when the credentials of all streams are checked, and cuts those whose check takes longer', async () => {
+  const streams = new OpenStreams()
+  const checked = Promise.withResolvers<boolean>()
+  const slow = Object.assign(open(someone('ada')), { revalidate: () => checked.promise })
+  const good = open(someone('ada'))
+  const stuck = Object.assign(open(someone('ada')), { revalidate: () => new Promise<boolean>(() => {}) })
+  streams.add(slow)
+  streams.end({ kind: 'account', name: 'ada' })
+  await settled()
+  const settling = streams.settle(60_000)
+  checked.resolve(false)
+  await settling
+  assert.equal(slow.isCut, true)
+  streams.add(good)
+  streams.add(stuck)
+  await streams.settle(1)
+  assert.deepEqual([good.isCut, stuck.isCut], [false, true])
+})

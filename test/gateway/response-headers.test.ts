@@ -110,9 +110,6 @@ test('removes trailers that are needed before the body', () => {
   assert.deepEqual(filterResponseTrailers(raw), [['X-Sum', '1']])
 })
 
-test('only the main thread says what it has accepted', () =>
-  assert.deepEqual(filterResponseHeaders(['X-Cardea-Decision', '%7B%7D'], 200, RULES), []))
-
 test('X-Content-Type-Options is forwarded only as nosniff, and Clear-Site-Data never', () => {
   const raw = ['X-Content-Type-Options', 'sniff', 'Clear-Site-Data', '"cookies"', 'x-content-type-options', ' NoSniff']
   assert.deepEqual(filterResponseHeaders(raw, 200, RULES), [['x-content-type-options', ' NoSniff']])

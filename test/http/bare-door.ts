@@ -1,18 +1,20 @@
 import { BlockList } from 'node:net'
-import { createCookieHeaders } from '../../src/auth/session/session-cookie.ts'
+import { type CookieSettings, createCookieHeaders } from '../../src/auth/session/session-cookie.ts'
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
 import { Refusal } from '../../src/base/errors.ts'
 import { createLive } from '../../src/base/live.ts'
 import { type Log, SILENT_LOG } from '../../src/base/log.ts'
+import { createAlone, type Siblings } from '../../src/base/siblings.ts'
 import type { DocumentSettings, UsersDeps } from '../../src/dialects/document/deps.ts'
 import { createDocumentDialect } from '../../src/dialects/document/dialect.ts'
-import { RIGHTS as DOCUMENT_RIGHTS } from '../../src/dialects/document/rights.ts'
+import { DOCUMENT_RIGHTS } from '../../src/dialects/document/rights.ts'
 import { createMultiModelDialect } from '../../src/dialects/multi-model/dialect.ts'
 import { createServerMode } from '../../src/dialects/multi-model/mode.ts'
-import { RIGHTS as MULTI_MODEL_RIGHTS } from '../../src/dialects/multi-model/rights.ts'
+import { MULTI_MODEL_RIGHTS } from '../../src/dialects/multi-model/rights.ts'
 import { standInRoutes } from '../../src/dialects/multi-model/routes.ts'
 import type { MultiModelSettings } from '../../src/dialects/multi-model/settings.ts'
 import { ANONYMOUS } from '../../src/directory/identity.ts'
+import { ClientCounts } from '../../src/http/client-counts.ts'
 import type { Mount } from '../../src/http/dispatch.ts'
 import { createDoor, type DoorLimits } from '../../src/http/door.ts'
 import type { Dialect, Route } from '../../src/http/request-context.ts'
@@ -20,71 +22,62 @@ import { type Endpoint, type ListenerLimits, listen } from '../../src/http/serve
 import type { Scope } from '../support/scope.ts'
 
 const DOCUMENT: DocumentSettings = {
-  requireValidUser: false,
-  requireValidUserExceptForUp: false,
-  adminOnlyAllDbs: true,
-  maxUriLength: undefined,
-  forwardsRewrites: true,
-  validatesHost: false,
-  validHosts: [],
-  wwwAuthenticate: '',
-  showsVersions: true,
-  maintenanceMode: 'false',
-  uuid: '0'.repeat(32),
+  chttpd: {
+    require_valid_user: false,
+    require_valid_user_except_for_up: false,
+    admin_only_all_dbs: true,
+    max_uri_length: 0,
+    validate_host: false,
+    valid_hosts: [],
+    'WWW-Authenticate': '',
+    server_header_versions: true,
+    enable_cors: false,
+  },
+  chttpd_auth: { authentication_redirect: '', timeout: 600 },
+  couchdb: { maintenance_mode: 'false', uuid: '0'.repeat(32) },
+  gate: { 'sign-in': false },
+  upstream: { 'document-rewrites': true },
+  cors: { origins: [], credentials: false, headers: [], methods: [], exposed_headers: [], max_age: 600 },
   handlers: ['default'],
   authenticationDb: undefined,
-  authenticationRedirect: '',
-  sendsToSignIn: false,
-  cookie: {
-    timeoutSeconds: 600,
-    maxLifetimeSeconds: 0,
-    isPersistent: true,
-    domain: '',
-    sameSite: '',
-    hasHostPrefix: false,
-    isPartitioned: false,
-  },
-  cors: {
-    isEnabled: false,
-    origins: [],
-    hasCredentials: false,
-    headers: [],
-    methods: [],
-    exposedHeaders: [],
-    maxAgeSeconds: 600,
-  },
 }
 
 const MULTI_MODEL: MultiModelSettings = {
-  authentication: true,
-  systemOnly: true,
-  unixSockets: true,
-  webUiBeforeLogin: false,
-  role: 'single',
-  isHardened: false,
-  uuid: '0'.repeat(32),
-  sessionTimeoutSeconds: 3600,
-  minimalExpirySeconds: 10,
-  maxLifetimeSeconds: 0,
-  maximalExpirySeconds: 3600,
-  trustedOrigins: [],
-  returnsQueueTime: true,
+  server: {
+    authentication: true,
+    'authentication-system-only': true,
+    'authentication-unix-sockets': true,
+    role: 'single',
+    harden: false,
+    'session-timeout': 3600,
+    'authentication-timeout': 0,
+  },
+  auth: { 'minimal-jwt-expiry-time': 10, 'maximal-jwt-expiry-time': 3600 },
+  document: { name: 'CouchDB', grants: 'off' },
+  http: { 'trusted-origin': [], 'return-queue-time-header': true },
+  'multi-model': { 'web-ui-before-login': false },
+  couchdb: { uuid: '0'.repeat(32) },
+  chttpd_auth: { max_lifetime: 0 },
 }
 
 const LIMITS: DoorLimits & ListenerLimits = {
-  maxConnections: 50,
-  maxConnectionsPerClient: 40,
-  maxUriBytes: 2000,
-  maxHeaderBytes: 8000,
-  maxHeaders: 50,
-  maxBodyBytes: 1000,
-  maxJsonItems: 1000,
-  bodyTimeoutMs: 300,
-  bodyDeadlineMs: 600,
-  writeTimeoutMs: 60_000,
-  headerTimeoutMs: 400,
-  keepAliveTimeoutMs: 5000,
+  'max-connections': 50,
+  'max-connections-per-client': 40,
+  'max-uri-bytes': 2000,
+  'max-header-bytes': 8000,
+  'max-headers': 50,
+  'max-body-bytes': 1000,
+  'max-json-items': 1000,
+  // none passes by chance on a busy machine
+  'body-timeout': 60_000,
+  'body-deadline': 60_000,
+  'write-timeout': 60_000,
+  'header-timeout': 60_000,
+  'keep-alive-timeout': 60_000,
 }
+
+/** For tests in which the client sends nothing for so long. */
+export const IMPATIENT = { 'body-timeout': 300, 'body-deadline': 600, 'header-timeout': 400 }
 
 /** A route that reads its body and returns its length. */
 export const echo = (path: string): Route => ({
@@ -105,6 +98,7 @@ export interface TestDoorOptions {
   readonly multiModel?: Partial<MultiModelSettings>
   readonly limits?: Partial<DoorLimits & ListenerLimits>
   readonly endpoint?: Endpoint
+  readonly siblings?: Siblings
   readonly routes?: readonly Route[]
   readonly mounts?: readonly Mount[]
   readonly log?: Log
@@ -134,7 +128,10 @@ const NO_USERS: UsersDeps = {
   database: '_users',
   signUp: NEVER,
   prefix: 'org.couchdb.user:',
-  settings: () => ({ publicFields: [], isPublic: false, allowsSignUp: false, isDeletable: false }),
+  settings: () => ({
+    chttpd_auth: { public_fields: [], users_db_public: false, allow_sign_up: false },
+    couchdb: { users_db_deletable: false },
+  }),
   requirePassword: async () => {},
   watchCredential: () => ({ isValid: async () => true, close() {} }),
   clock: SYSTEM_CLOCK,
@@ -158,16 +155,30 @@ const IDENTITY = {
   checkHealth: async () => [],
 }
 
+const COOKIE: CookieSettings = {
+  timeout: 600,
+  allow_persistent_cookies: true,
+  cookie_domain: '',
+  same_site: '',
+  cookie_host_prefix: false,
+  cookie_partitioned: false,
+}
+
 const ONE_DATABASE = { exists: (name: string) => name === '_system', list: async () => ['_system'] }
 
 const NO_SESSIONS = {
   sessions: {
     open: async () => undefined,
     openForToken: NEVER,
-    findPresented: async () => undefined,
-    end: async () => {},
+    endCarried: async () => undefined,
   },
-  cookieHeaders: createCookieHeaders(() => DOCUMENT.cookie, SYSTEM_CLOCK),
+  cookieHeaders: createCookieHeaders(() => COOKIE, SYSTEM_CLOCK),
+}
+
+const NO_GATEWAY = {
+  streams: { epoch: 0 },
+  upstream: { isSet: () => false, forward: NEVER, forwardWhole: NEVER },
+  services: [],
 }
 
 function createDialect({
@@ -186,12 +197,15 @@ function createDialect({
           ...NO_SESSIONS,
           node: NODE,
           users: NO_USERS,
+          ...NO_GATEWAY,
         })
       : createMultiModelDialect({
           ...IDENTITY,
           name: 'ArangoDB',
           settings: () => ({ ...MULTI_MODEL, ...multiModel }),
           databases: ONE_DATABASE,
+          reservedHeaders: [],
+          ...NO_GATEWAY,
           routes: standInRoutes({
             mode: createServerMode(),
             ...IDENTITY,
@@ -226,6 +240,7 @@ export async function openTestDoor(scope: Scope, options: TestDoorOptions = {}) 
     dialect: createDialect(options),
     mounts: options.mounts ?? [],
     limits: createLive(limits),
+    clients: new ClientCounts('test', () => limits['max-connections-per-client'], options.siblings ?? createAlone()),
     trust: createLive(rules),
     log: options.log ?? SILENT_LOG,
   })

@@ -13,8 +13,7 @@ const VERSIONS = ['HTTP/1.1', 'HTTP/2.0']
 const UNREAD = 'Host: localhost\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n'
 
 /** The server waits long for bodies, so that only the rule for refused ones ends the connection. */
-const openPatient = (scope: Scope, usesHttp2 = false) =>
-  openTestDoor(scope, { limits: { usesHttp2, bodyTimeoutMs: 60_000, bodyDeadlineMs: 60_000 } })
+const openPatient = (scope: Scope, usesHttp2 = false) => openTestDoor(scope, { limits: { usesHttp2 } })
 
 const CHUNK = Buffer.from(`10000\r\n${'a'.repeat(0x10000)}\r\n`)
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { request, sendRaw } from '../support/raw.ts'
-import { echo, openTestDoor } from './bare-door.ts'
+import { echo, IMPATIENT, openTestDoor } from './bare-door.ts'
 
 interface Row {
   readonly name: string
@@ -9,6 +9,8 @@ interface Row {
   readonly status: number
   /** The connection must be closed after the response. */
   readonly closes?: boolean
+  /** The client sends no more: the door waits for the rest of the request, but not for long. */
+  readonly stops?: boolean
 }
 
 const CANARY = request('/canary', 'Connection: close')
@@ -135,8 +137,8 @@ const ROWS: Row[] = [
     status: 413,
     closes: true,
   },
-  { name: 'a body that stops', send: post('Content-Length: 10', '', 'abc'), status: 408, closes: true },
-  { name: 'headers that stop', send: 'GET / HTTP/1.1\r\nHost: a\r\nX-', status: 408, closes: true },
+  { name: 'a body that stops', send: post('Content-Length: 10', '', 'abc'), status: 408, closes: true, stops: true },
+  { name: 'headers that stop', send: 'GET / HTTP/1.1\r\nHost: a\r\nX-', status: 408, closes: true, stops: true },
   {
     name: 'chunks from a client of HTTP/1.0',
     send: 'POST /echo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n',
@@ -173,10 +175,12 @@ const ROWS: Row[] = [
 
 for (const dialect of ['document', 'multi-model'] as const) {
   const door = await openTestDoor({ after }, { dialect })
+  const impatient = await openTestDoor({ after }, { dialect, limits: IMPATIENT })
 
   for (const row of ROWS) {
     test(`${dialect}: ${row.name} is ${row.status}`, async () => {
-      const response = await sendRaw(door.port, row.send, { untilClosed: row.closes ?? false })
+      const { port } = row.stops ? impatient : door
+      const response = await sendRaw(port, row.send, { untilClosed: row.closes ?? false })
       assert.equal(response.status, row.status, response.text.slice(0, 400))
       if (row.closes) assert.ok(response.isClosed, 'the connection stays open')
       if (row.status < 400) return
@@ -220,7 +224,7 @@ for (const dialect of ['document', 'multi-model'] as const) {
 }
 
 test('reads a header that comes after many others', async (t) => {
-  const door = await openTestDoor(t, { limits: { maxHeaders: 2000, maxHeaderBytes: 60_000 } })
+  const door = await openTestDoor(t, { limits: { 'max-headers': 2000, 'max-header-bytes': 60_000 } })
   const filler = Array.from({ length: 1990 }, (_, i) => `a${i}:`)
   const response = await sendRaw(door.port, request('/_open/echo', ...filler, 'X-Forwarded-For: 203.0.113.7'))
   assert.equal(JSON.parse(response.body).address, '203.0.113.7')

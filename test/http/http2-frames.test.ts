@@ -2,11 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { block, exchange, FLAG, type Frame, frame, request, TYPE, toHead, uint32 } from '../support/frames.ts'
 import { createSharedScope } from '../support/scope.ts'
-import { openTestDoor } from './bare-door.ts'
+import { IMPATIENT, openTestDoor } from './bare-door.ts'
 import { checkFrames } from './http2.properties.ts'
 
 const scope = createSharedScope()
-const door = openTestDoor(scope, { limits: { usesHttp2: true, headerTimeoutMs: 60_000, keepAliveTimeoutMs: 60_000 } })
+const door = openTestDoor(scope, { limits: { usesHttp2: true } })
+/** For rows that end with a timeout. */
+const impatient = openTestDoor(scope, { limits: { usesHttp2: true, 'body-timeout': IMPATIENT['body-timeout'] } })
 
 const PATH = '/_open/echo'
 const { endHeaders, endStream } = FLAG
@@ -303,7 +305,7 @@ const ROWS: readonly { name: string; bytes: readonly Buffer[]; expect: string | 
 
 for (const { name, bytes, expect } of ROWS)
   test(`HTTP/2: ${name} is ${expect}`, async () => {
-    const { port } = await door
+    const { port } = await (expect === '408' ? impatient : door)
     const outcome = await exchange(port, bytes)
     if (typeof expect === 'string') assert.equal(outcome, expect)
     else assert.match(outcome, expect)
@@ -321,7 +323,7 @@ for (const byte of ['\n', '\r', '\0', '\x01', '\x0b', '\x7f'])
     })
 
 test('HTTP/2: half of a head does not hold the connection', async (t) => {
-  const { port } = await openTestDoor(t, { limits: { usesHttp2: true, headerTimeoutMs: 200 } })
+  const { port } = await openTestDoor(t, { limits: { usesHttp2: true, 'header-timeout': 200 } })
   const half = frame(TYPE.headers, endStream, 1, block(toHead(PATH)))
   assert.equal(await exchange(port, [half], () => false), 'closed')
 })
@@ -363,7 +365,7 @@ const FLOODS = [
 ]
 for (const { name, bytes } of FLOODS)
   test(`HTTP/2: a client that sends only ${name} is disconnected`, async (t) => {
-    const { port } = await openTestDoor(t, { limits: { usesHttp2: true, bodyTimeoutMs: 60_000 } })
+    const { port } = await openTestDoor(t, { limits: { usesHttp2: true } })
     const isOver = ({ type }: Frame) => type === TYPE.goaway
     assert.match(await exchange(port, bytes, isOver), /^GOAWAY (?:ENHANCE_YOUR_CALM|INTERNAL_ERROR)$|^closed$/)
     assert.equal(await exchange(port, [GET]), '200')

@@ -53,7 +53,7 @@ export async function checkFrames(numRuns: number): Promise<string | undefined> 
   const note = (message: string, fields?: object) => void failures.push({ message, ...fields })
   const { port } = await openTestDoor(
     { after: (work) => void closing.push(work) },
-    { limits: { usesHttp2: true, headerTimeoutMs: 60_000 }, log: { debug() {}, info() {}, warn() {}, error: note } },
+    { limits: { usesHttp2: true }, log: { debug() {}, info() {}, warn() {}, error: note } },
   )
   const property = fc.asyncProperty(conversation, async (frames) => {
     await send(port, frames)

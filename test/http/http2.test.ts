@@ -15,10 +15,8 @@ import { makeFolder, type Scope } from '../support/scope.ts'
 import { waitUntil } from '../support/wait.ts'
 import { echo, openTestDoor, type TestDoorOptions } from './bare-door.ts'
 
-const PATIENT = { usesHttp2: true, headerTimeoutMs: 60_000, keepAliveTimeoutMs: 60_000, bodyTimeoutMs: 60_000 }
-
 async function open(scope: Scope, { limits, ...options }: TestDoorOptions = {}) {
-  const door = await openTestDoor(scope, { ...options, limits: { ...PATIENT, ...limits } })
+  const door = await openTestDoor(scope, { ...options, limits: { usesHttp2: true, ...limits } })
   const connectNow = (): ClientHttp2Session => {
     const session = connect(`http://127.0.0.1:${door.port}`)
     session.on('error', () => {})
@@ -145,7 +143,7 @@ const POST = frame(TYPE.headers, FLAG.endHeaders, 1, block([[':method', 'POST'],
 for (const [name, end] of Object.entries(EMPTY_ENDS))
   for (const dialect of ['document', 'multi-model'] as const)
     test(`${dialect}: a body without a length that ends with ${name} is empty`, async (t) => {
-      const door = await open(t, { dialect, limits: { bodyTimeoutMs: 10_000, bodyDeadlineMs: 10_000 } })
+      const door = await open(t, { dialect })
       assert.equal(await exchange(door.port, [POST, ...end]), '200')
     })
 
@@ -219,7 +217,7 @@ const ROUNDS = process.env['TEST_LONG'] ? 180 : 6
 
 test('a page may cancel its long polls for hours', { timeout: 600_000 }, async (t) => {
   const held = createHeldRoute('/_changes')
-  const door = await open(t, { routes: [held.route, echo('/echo')], limits: { maxConnections: 1000 } })
+  const door = await open(t, { routes: [held.route, echo('/echo')], limits: { 'max-connections': 1000 } })
   const session = door.connect()
   let isTold = false
   session.on('goaway', () => {
@@ -249,7 +247,7 @@ test('a feed is produced as fast as its client reads, and reset if it reads noth
       yield 'x'.repeat(16_384)
     }
   }
-  const door = await open(t, { routes: [feedOf(produce), echo('/echo')], limits: { writeTimeoutMs: 1000 } })
+  const door = await open(t, { routes: [feedOf(produce), echo('/echo')], limits: { 'write-timeout': 1000 } })
   const session = door.connect()
   const feed = send(session, '/feed')
   await once(feed, 'response')
@@ -334,7 +332,7 @@ test('a door that stops sends GOAWAY, finishes running requests and ends feeds',
 })
 
 test('an idle connection is closed, with GOAWAY', async (t) => {
-  const door = await open(t, { limits: { keepAliveTimeoutMs: 200 } })
+  const door = await open(t, { limits: { 'keep-alive-timeout': 200 } })
   const session = door.connect()
   const goaway = once(session, 'goaway')
   assert.equal((await load(send(session, '/echo'))).status, 200)
@@ -343,14 +341,14 @@ test('an idle connection is closed, with GOAWAY', async (t) => {
 })
 
 test('a connection that sends no request is closed', async (t) => {
-  const door = await open(t, { limits: { headerTimeoutMs: 200 } })
+  const door = await open(t, { limits: { 'header-timeout': 200 } })
   const session = door.connect()
   await waitUntil(() => session.destroyed)
 })
 
 test('requests over HTTP/2 count as connections of their client', async (t) => {
   const held = createHeldRoute('/held')
-  const limits = { maxConnectionsPerClient: 5 }
+  const limits = { 'max-connections-per-client': 5 }
   const door = await open(t, { routes: [held.route], limits, trusted: '192.0.2.1' })
   const session = door.connect()
   const running = Array.from({ length: 4 }, () => load(send(session, '/held')))
@@ -371,7 +369,7 @@ for (const usesHttp2 of [true, false])
   test(`with TLS the handshake chooses the version; HTTP/2 is ${usesHttp2 ? 'on' : 'off'}`, async (t) => {
     const tls = createAuthority(makeFolder(t), 'a').issue({ subject: '/CN=localhost' })
     const door = await openTestDoor(t, {
-      limits: { ...PATIENT, usesHttp2 },
+      limits: { usesHttp2 },
       endpoint: { kind: 'tcp', host: '127.0.0.1', port: 0, tls },
     })
     const session = connect(`https://127.0.0.1:${door.port}`, { rejectUnauthorized: false })
@@ -387,7 +385,7 @@ test('without HTTP/2 its preface is not a request', async (t) => {
 })
 
 test('a connection above the limit is closed, whatever was not read', { timeout: 30_000 }, async (t) => {
-  const door = await open(t, { limits: { maxConnectionsPerClient: 1 }, trusted: '127.0.0.9' })
+  const door = await open(t, { limits: { 'max-connections-per-client': 1 }, trusted: '127.0.0.9' })
   const first = createConnection(door.port, '127.0.0.1')
   t.after(() => first.destroy())
   await once(first, 'connect')

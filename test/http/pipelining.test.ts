@@ -42,8 +42,7 @@ async function openSlowDoor(t: TestContext, options: { usesTls?: boolean } = {})
   ]
   const tls = options.usesTls ? createAuthority(makeFolder(t), 'a').issue({ subject: '/CN=localhost' }) : undefined
   const endpoint = { kind: 'tcp', host: '127.0.0.1', port: 0, ...(tls && { tls }) } as const
-  const limits = { headerTimeoutMs: 60_000, bodyTimeoutMs: 60_000, bodyDeadlineMs: 60_000 }
-  const door = await openTestDoor(t, { dialect: 'document', routes, endpoint, limits })
+  const door = await openTestDoor(t, { dialect: 'document', routes, endpoint })
   const open = (): Promise<Socket> => {
     const to = { port: door.port, host: '127.0.0.1', rejectUnauthorized: false }
     const socket = options.usesTls ? connectTls(to) : connect(to)

@@ -12,7 +12,7 @@ import { SILENT_LOG } from '../../src/base/log.ts'
 import type { RequestContext } from '../../src/http/request-context.ts'
 import { request, sendRaw } from '../support/raw.ts'
 import { waitUntil } from '../support/wait.ts'
-import { echo, openTestDoor } from './bare-door.ts'
+import { echo, IMPATIENT, openTestDoor } from './bare-door.ts'
 
 test('sends 100 Continue when the body is read', async (t) => {
   const door = await openTestDoor(t)
@@ -71,7 +71,7 @@ test('answers a request before invalid bytes and then closes the connection', as
 })
 
 test('responds 503 on connections above the limit and keeps serving the others', async (t) => {
-  const door = await openTestDoor(t, { limits: { maxConnections: 1 } })
+  const door = await openTestDoor(t, { limits: { 'max-connections': 1 } })
   const kept = connect(door.port, '127.0.0.1')
   await once(kept, 'connect')
   kept.write(request('/'))
@@ -102,7 +102,7 @@ async function openUsed(t: TestContext, port: number, options: { from?: string; 
 test('limits the open connections of one client, and closes those far above the limit', async (t) => {
   const warnings: unknown[] = []
   const log = { ...SILENT_LOG, warn: (_text: string, fields: unknown) => warnings.push(fields) }
-  const limits = { maxConnectionsPerClient: 2 }
+  const limits = { 'max-connections-per-client': 2 }
   const door = await openTestDoor(t, { limits, trusted: '127.0.0.2', log })
   const all = [await openUsed(t, door.port), await openUsed(t, door.port)]
   assert.deepEqual(
@@ -125,7 +125,7 @@ test('the connections of a trusted proxy are not limited, the requests of each o
   const gate = Promise.withResolvers<void>()
   const held = async () => gate.promise.then(() => ({ status: 200, headers: [], body: 'done' }))
   const routes = [{ path: '/_open/slow', methods: { GET: held } }]
-  const door = await openTestDoor(t, { limits: { maxConnectionsPerClient: 2 }, trusted: '127.0.0.1', routes })
+  const door = await openTestDoor(t, { limits: { 'max-connections-per-client': 2 }, trusted: '127.0.0.1', routes })
   const via = (client: string, path = '/') => sendRaw(door.port, request(path, `X-Forwarded-For: ${client}`))
   for (let turn = 0; turn < 5; turn += 1) assert.equal((await openUsed(t, door.port)).status, 200)
   const running = [via('192.0.2.1', '/_open/slow'), via('192.0.2.1', '/_open/slow')]
@@ -191,7 +191,7 @@ const TLS_ENDPOINT = {
 }
 
 test('closes a connection that does not begin the TLS handshake in time', async (t) => {
-  const door = await openTestDoor(t, { endpoint: TLS_ENDPOINT })
+  const door = await openTestDoor(t, { endpoint: TLS_ENDPOINT, limits: IMPATIENT })
   const response = await sendRaw(door.port, '', { untilClosed: true })
   assert.ok(response.isClosed)
 })
@@ -199,7 +199,7 @@ test('closes a connection that does not begin the TLS handshake in time', async 
 const countConnections = (server: Server) => promisify(server.getConnections.bind(server))()
 
 test('on stop, closes connections that have not begun the TLS handshake', { timeout: 30_000 }, async (t) => {
-  const door = await openTestDoor(t, { endpoint: TLS_ENDPOINT, limits: { headerTimeoutMs: 60_000 } })
+  const door = await openTestDoor(t, { endpoint: TLS_ENDPOINT })
   const idle = connect(door.port, '127.0.0.1')
   await once(idle, 'connect')
   await waitUntil(async () => (await countConnections(door.server)) === 1)
@@ -209,7 +209,7 @@ test('on stop, closes connections that have not begun the TLS handshake', { time
 })
 
 test('begins one TLS handshake of a client in an iteration, also if its first bytes come later', async (t) => {
-  const door = await openTestDoor(t, { endpoint: TLS_ENDPOINT, limits: { headerTimeoutMs: 60_000 } })
+  const door = await openTestDoor(t, { endpoint: TLS_ENDPOINT })
   const sockets = await Promise.all(
     Array.from({ length: 20 }, async () => {
       const socket = connect(door.port, '127.0.0.1')
@@ -233,7 +233,7 @@ test('begins one TLS handshake of a client in an iteration, also if its first by
 })
 
 test('closes the connection if an unread body does not arrive', async (t) => {
-  const door = await openTestDoor(t)
+  const door = await openTestDoor(t, { limits: IMPATIENT })
   const response = await sendRaw(door.port, 'GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 20\r\n\r\nx', {
     untilClosed: true,
   })
@@ -254,7 +254,7 @@ test('limits the body to the limit of the door, whatever the route asks for', as
       },
     },
   ]
-  const door = await openTestDoor(t, { routes, limits: { maxBodyBytes: 10 } })
+  const door = await openTestDoor(t, { routes, limits: { 'max-body-bytes': 10 } })
   const response = await sendRaw(
     door.port,
     'POST /_open/large HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n12345678901',
@@ -270,7 +270,7 @@ for (const { chunkBytes, status } of [
     const door = await openTestDoor(t, {
       dialect: 'document',
       routes: [echo('/echo')],
-      limits: { maxBodyBytes: 1_000_000 },
+      limits: { 'max-body-bytes': 1_000_000 },
     })
     const head = 'POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n'
     const chunk = `${chunkBytes.toString(16)}\r\n${'x'.repeat(chunkBytes)}\r\n`

@@ -1,33 +1,31 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { noteAccepted, waitForHandshake, waitForTurn, waitToStart } from '../../src/http/turns.ts'
 
 const TURNS = 24
 const TURN_MS = 3
 
-function work(): void {
-  const endMs = performance.now() + TURN_MS
-  while (performance.now() < endMs);
-}
-
-/** Returns in which iterations of the event loop the turns were taken. */
-async function takeTurns(onIteration: () => void): Promise<number[]> {
+/** Returns in which iterations of the event loop the turns were taken. Each iteration takes a millisecond more. */
+async function takeTurns(t: TestContext, onIteration: () => void): Promise<number[]> {
+  let nowMs = performance.now()
+  t.mock.method(performance, 'now', () => nowMs)
   const taken: number[] = []
   for (let turn = 0; turn < TURNS; turn += 1)
     waitForTurn(() => {
-      work()
+      nowMs += TURN_MS
       taken.push(iteration)
     })
   let iteration = 0
   for (; taken.length < TURNS; iteration += 1) {
     onIteration()
+    nowMs += 1
     await new Promise(setImmediate)
   }
   return taken
 }
 
-test('eight turns are taken in one iteration of the event loop', async () => {
-  const taken = await takeTurns(() => {})
+test('eight turns are taken in one iteration of the event loop', async (t) => {
+  const taken = await takeTurns(t, () => {})
   const [first = 0] = taken
   assert.deepEqual(
     taken.map((iteration) => iteration - first),
@@ -35,8 +33,8 @@ test('eight turns are taken in one iteration of the event loop', async () => {
   )
 })
 
-test('turns wait longer than they take while connections are accepted', async () => {
-  const taken = await takeTurns(noteAccepted)
+test('turns wait longer than they take while connections are accepted', async (t) => {
+  const taken = await takeTurns(t, noteAccepted)
   const iterations = new Set(taken)
   assert.equal(iterations.size, TURNS / 8)
   const length = Math.max(...iterations) - Math.min(...iterations)

@@ -6,10 +6,12 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { toFlags } from '../../src/config/flags.ts'
 import { loadStoredConfiguration } from '../../src/live-config/load.ts'
+import { OPTION_TABLE } from '../../src/module-options.ts'
 import { ADMIN, send } from '../support/request.ts'
 import { startServer } from '../support/server.ts'
 
 const inputOf = (url: string) => ({
+  table: OPTION_TABLE,
   flags: { configs: [], flags: toFlags({ store: { url } }), problems: [] },
   env: {},
   cwd: tmpdir(),

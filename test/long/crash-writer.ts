@@ -8,7 +8,7 @@ import { SILENT_LOG } from '../../src/base/log.ts'
 import type { WriteOutcome } from '../../src/directory/store-port/changes.ts'
 import type { Store } from '../../src/directory/store-port/store.ts'
 import type { UserWrite } from '../../src/directory/store-port/users.ts'
-import { createUser, reviseUser } from '../../src/directory/users/revisions.ts'
+import { createEmptyUser, reviseUser } from '../../src/directory/users/revisions.ts'
 import { openStore } from '../../src/store/create-store.ts'
 
 /** Records of each kind that each lane writes again and again. */
@@ -25,7 +25,7 @@ const acknowledge = (kind: string, key: string, number: number, sequence: number
 async function toWrite(store: Store, name: string, number: number): Promise<UserWrite> {
   const found = await store.findUser(name)
   const before =
-    found?.record.kind === 'user' ? found.record : createUser(name, { scheme: 'simple', salt: '', hash: '' })
+    found?.record.kind === 'user' ? found.record : createEmptyUser(name, { scheme: 'simple', salt: '', hash: '' })
   // long enough to span pages, so that a record that is partly written is noticed
   const padding = randomBytes(randomInt(MAX_PADDING)).toString('base64')
   const check = createHash('sha256').update(`${name} ${number} ${padding}`).digest('hex')

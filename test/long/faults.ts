@@ -9,7 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 const FRONT = new URL('./faults-front.ts', import.meta.url).pathname
 const AT_ONCE = 40
 /** Longer than idle connections to an upstream server are kept. */
-const MAX_SETTLING_MS = 15_000
+const MAX_SETTLING_MS = 60_000
 /** Growth of the heap beside noise. If one fault in ten leaked a kilobyte, thousands of faults would exceed it. */
 const MAX_BYTES_PER_FAULT = 100
 const NOISE_BYTES = 1_000_000

@@ -9,7 +9,9 @@ import { join } from 'node:path'
 const ROWS: Readonly<Record<string, readonly string[]>> = {
   crash: ['crash.ts'],
   faults: ['faults.ts'],
+  failover: ['failover.ts'],
   fuzz: ['fuzz.ts'],
+  modules: ['../modules/build.test.ts'],
   vectors: ['../passwords/password-digest.test.ts'],
   tokens: ['../keys/jose.test.ts'],
   import: ['../../bench/run.ts', 'import', '--runs=1'],
@@ -18,12 +20,16 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   pipelining: ['attacks/pipelining.ts'],
   http2: ['attacks/http2.ts'],
   polls: ['../http/http2.test.ts'],
+  store: ['../store/postgres.test.ts'],
   requests: ['../scenario/multi-model/random-requests.test.ts'],
   rotation: ['../scenario/multi-model/rotation.test.ts'],
-  workers: ['../process/workers.test.ts'],
+  'worker-changes': ['../process/worker-changes.test.ts'],
+  'worker-life': ['../process/worker-life.test.ts'],
+  'worker-doors': ['../process/worker-doors.test.ts'],
   accessibility: ['../console/accessibility.test.ts'],
   layout: ['../console/layout.test.ts'],
   'console-import': ['../console/delegation.test.ts'],
+  'mail-timing': ['mail-timing.ts'],
   soak: ['soak.ts', '--minutes', '5'],
 }
 
@@ -35,6 +41,8 @@ const BY_NAME: Readonly<Record<string, readonly string[]>> = {
   'caddy-sign-in': ['proxies.ts', 'caddy-sign-in'],
   caddy: ['proxies.ts', 'caddy'],
   haproxy: ['proxies.ts', 'haproxy'],
+  image: ['image.ts'],
+  install: ['install.ts'],
 }
 
 const ALL = new Map(Object.entries({ ...ROWS, ...BY_NAME }))

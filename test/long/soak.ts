@@ -8,6 +8,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { History } from '../support/history.ts'
 import { Actor } from './soak/actor.ts'
 import { listFaults } from './soak/faults.ts'
 import { createLedger } from './soak/ledger.ts'
@@ -65,19 +66,20 @@ function showProgress(ledger, { testbed, startedAt, untilMs, print }) {
 export async function runSoak(given) {
   const { ms, seed, actors: count = 12, stopsAtViolation = false, print = () => {} } = given
   const ledger = createLedger()
+  const history = new History()
   const random = createRandom(seed)
   const testbed = await openTestbed(given)
   const startedAt = Date.now()
   const untilMs = startedAt + ms
   const isStopped = () => given.signal?.aborted || (stopsAtViolation && ledger.violations.length > 0)
-  const isOver = () => isStopped() || isTimeOver(ledger, untilMs, ms)
+  const isOver = () => isStopped() || isTimeOver(ledger, untilMs)
   const stopProgress = showProgress(ledger, { testbed, startedAt, untilMs, print })
   try {
     const stopMemory = watchMemory(testbed.nodes.at(-1))
     const faultRandom = random.fork()
     const actors = Array.from({ length: count }, (_, i) => {
       const own = random.fork()
-      return { own, actor: new Actor(`user-${i + 1}`, { testbed, ledger, random: own, graceMs: GRACE_MS }) }
+      return { own, actor: new Actor(`user-${i + 1}`, { testbed, ledger, history, random: own, graceMs: GRACE_MS }) }
     })
     const load = actors.map(({ own, actor }) => runActor(actor, own, isOver))
     const faults = given.hasFaults === false ? [] : [runFaults(testbed, { given, random: faultRandom, ledger, isOver })]
@@ -85,6 +87,8 @@ export async function runSoak(given) {
     const memory = stopMemory()
     // a run that was stopped early is judged by what it has found so far
     if (!isStopped()) await verifyAtTheEnd(testbed, { actors, ledger })
+    for (const found of history.check(GRACE_MS)) ledger.violate('decision not explained', JSON.stringify(found))
+    ledger.count('decisions explained', history.decisions.length)
     return judge({ ledger, memory, seed, ms: Date.now() - startedAt })
   } finally {
     stopProgress()
@@ -112,12 +116,12 @@ const NEEDED = [
 ]
 
 /** A short run on a busy machine gets more time, until it has tested everything. */
-function isTimeOver(ledger, untilMs, ms) {
+function isTimeOver(ledger, untilMs) {
   const late = Date.now() - untilMs
-  return late >= 0 && (late > ms * MAX_OVERTIME || NEEDED.every((name) => ledger.get(name) > 0))
+  return late >= 0 && (late > MAX_OVERTIME_MS || NEEDED.every((name) => ledger.get(name) > 0))
 }
 
-const MAX_OVERTIME = 5
+const MAX_OVERTIME_MS = 300_000
 
 function judge({ ledger, memory, seed, ms }) {
   if (!memory.isFlat) ledger.violate('memory grows', `${memory.early} bytes early, ${memory.late} late`)

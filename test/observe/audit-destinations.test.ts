@@ -8,6 +8,7 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from '
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { auditDestinations } from '../../src/config/addresses.ts'
+import { SECURITY_EVENTS } from '../../src/modules.ts'
 import { type AuditRecord, CHAIN_START, sealAll, toShownRecord } from '../../src/observe/audit/audit-record.ts'
 import type { DeliveryPace } from '../../src/observe/audit/delivery.ts'
 import {
@@ -18,12 +19,15 @@ import {
   toDestinationNames,
 } from '../../src/observe/audit/destinations.ts'
 import { TcpSyslog } from '../../src/observe/audit/tcp-syslog.ts'
+import type { EventRow } from '../../src/observe/security-event-table.ts'
 import { reportTo } from '../support/audit-reports.ts'
 import { makeFolder } from '../support/scope.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const KEY = Buffer.from('a-key-of-the-webhook')
-const SETTINGS = { maxFileBytes: 1_000_000, maxFiles: 3, webhookKey: KEY }
+const levelOf = (event: string) => new Map<string, EventRow>(Object.entries(SECURITY_EVENTS)).get(event)?.level
+
+const SETTINGS = { 'file-size': 1_000_000, 'file-count': 3, webhookKey: KEY, levelOf }
 
 const RECORDS = sealAll(
   ['jö', 'mo', 'li'].map((subject) => ({
@@ -77,8 +81,8 @@ describe('a file as destination of audit records', () => {
     const folder = makeFolder(t)
     const destination = createDestination(`file:${join(folder, 'audit.log')}`, {
       ...SETTINGS,
-      maxFileBytes: 1000,
-      maxFiles: 2,
+      'file-size': 1000,
+      'file-count': 2,
     })
     for (let turn = 0; turn < 20; turn += 1) await destination.write([FIRST])
     await destination.close?.()
@@ -193,7 +197,7 @@ async function startReceiver(t: TestContext): Promise<Receiver> {
 const SETTLE_MS = 2000
 
 const openTcp = (t: TestContext, { url }: Receiver, settleMs = SETTLE_MS): Opened =>
-  openQueue(t, new TcpSyslog(url, settleMs))
+  openQueue(t, new TcpSyslog(url, levelOf, settleMs))
 
 function readFrames(text: string): readonly string[] {
   const frames: string[] = []

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
 import { type AuditSigningKey, makeAuditKey, readSigningKey } from '../../src/observe/audit/audit-key.ts'
 import {
@@ -14,6 +13,7 @@ import {
   verifyAudit as verify,
   withKeyFile,
 } from '../support/audit-node.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const OTHER_KEY = readSigningKey(makeAuditKey())
 
@@ -204,8 +204,6 @@ describe('tampering with erased records', () => {
     })
 })
 
-const MAX_TURNS = 10_000
-
 describe('a checkpoint file that cannot be written', () => {
   it('is reported once, and written as soon as it can be', async (t) => {
     const place = makePlace(t)
@@ -213,7 +211,7 @@ describe('a checkpoint file that cannot be written', () => {
     const later = withKeyFile(place, join(folder, 'audit.pem'))
     const node = await run(later)
     await node.write('a')
-    for (let turn = 0; turn < MAX_TURNS && node.reported.length === 0; turn += 1) await nextTurn()
+    await waitUntil(() => node.reported.length > 0)
     await node.write('b')
     mkdirSync(folder)
     await node.write('c')

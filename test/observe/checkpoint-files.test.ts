@@ -123,9 +123,10 @@ describe('checkpoint files of nodes that share a folder', () => {
 
   it('are removed with the chains of nodes that are gone, and no others', async (t) => {
     const { first, second } = await makeTwo(t)
-    forgetCheckpoints(first.keyFile, first.node, SYSTEM_CLOCK.nowMs() - 60_000)
+    const isStored = async (chain: string) => chain === first.node
+    await forgetCheckpoints(first.keyFile, SYSTEM_CLOCK.nowMs() - 60_000, isStored)
     assert.ok(existsSync(second.checkpoint))
-    forgetCheckpoints(first.keyFile, first.node, SYSTEM_CLOCK.nowMs() + 60_000)
+    await forgetCheckpoints(first.keyFile, SYSTEM_CLOCK.nowMs() + 60_000, isStored)
     assert.equal(existsSync(second.checkpoint), false)
     assert.ok(existsSync(first.checkpoint))
     changeAudit(second, `DELETE FROM cardea_audit WHERE node = 'm@host'`)

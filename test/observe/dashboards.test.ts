@@ -4,8 +4,8 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { SECURITY_EVENTS } from '../../src/modules.ts'
 import { METRICS, type MetricRow } from '../../src/observe/metric-table.ts'
-import { SECURITY_EVENTS } from '../../src/observe/security-event-table.ts'
 import { makeFolder } from '../support/scope.ts'
 
 const ROOT = join(import.meta.dirname, '../..')

@@ -2,16 +2,23 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { COMMON_FIELDS } from '../../scripts/events-page.ts'
 import { renderSentence } from '../../src/cli/audit-list.ts'
+import { SECURITY_EVENTS } from '../../src/modules.ts'
 import { CHAIN_START, sealRecord, toShownRecord } from '../../src/observe/audit/audit-record.ts'
 import { runForOrigin } from '../../src/observe/origin.ts'
-import { type EventRow, SECURITY_EVENTS } from '../../src/observe/security-event-table.ts'
+import type { EventRow } from '../../src/observe/security-event-table.ts'
 import { createSecurityEvents, toLogSink } from '../../src/observe/security-events.ts'
 import { type SecurityRecord, toSafeText } from '../../src/observe/security-record.ts'
 
 function createRecorder() {
-  const clock = { now: 1_000_000, nowMs: () => clock.now }
+  const clock = { now: 1_000_000, aheadMs: 0, nowMs: () => clock.now + clock.aheadMs }
   const records: SecurityRecord[] = []
-  const events = createSecurityEvents({ node: () => 'n1', sinks: [(record) => records.push(record)], clock })
+  const events = createSecurityEvents({
+    rows: SECURITY_EVENTS,
+    node: () => 'n1',
+    sinks: [(record) => records.push(record)],
+    clock,
+    monotonic: { nowMs: () => clock.now },
+  })
   const refuseFrom = (peer: string, subject = 'jo') =>
     runForOrigin(
       () => ({ peer, door: 'document', request: 'r1' }),
@@ -68,6 +75,16 @@ test('repeated rejections of one peer become one record per minute with a count'
   refuseFrom('192.0.2.1')
   events.flush()
   assert.deepEqual(listCounts().slice(3), [['192.0.2.1', 1]])
+})
+
+test('a minute lasts no longer because the clock was ahead when it began', () => {
+  const { clock, refuseFrom, listCounts } = createRecorder()
+  clock.aheadMs = 3_600_000
+  refuseFrom('192.0.2.1')
+  clock.aheadMs = 0
+  clock.now += 60_000
+  refuseFrom('192.0.2.1')
+  assert.deepEqual(listCounts().slice(1), [['192.0.2.1', 1]])
 })
 
 test('addresses of one IPv6 network count as one peer', () => {
@@ -181,7 +198,7 @@ test('the log gets one line per record at the level of the row', () => {
   const lines: unknown[] = []
   const write = (level: string) => (message: string, fields?: object) => void lines.push([level, message, fields])
   const log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
-  const events = createSecurityEvents({ node: () => 'n1', sinks: [toLogSink(log)] })
+  const events = createSecurityEvents({ rows: SECURITY_EVENTS, node: () => 'n1', sinks: [toLogSink(log)] })
   events.record('administrator.created', { subject: 'anna' })
   const fields = { event: 'administrator.created', outcome: 'success', node: 'n1', subject: 'anna' }
   assert.deepEqual(lines, [['warn', 'administrator created', fields]])

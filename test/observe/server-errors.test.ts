@@ -11,7 +11,7 @@ const toError = (time: number) => ({
   status: 500,
 })
 
-test('lists the newest first, also if a worker thread has handed over earlier ones later', () => {
+test('lists the newest first, also if another process has handed over earlier ones later', () => {
   const errors = createServerErrors()
   errors.add(toError(3))
   errors.add(toError(1), toError(2))

@@ -7,7 +7,7 @@ import { type Reply, send } from '../support/request.ts'
 import type { Scope } from '../support/scope.ts'
 
 const ENV = {
-  ADMIN_PASSWORD: 'adminpw',
+  ADMIN_PASSWORD: 'correct horse battery',
   PORT: '0',
   CARDEA_STORE__URL: 'sqlite::memory:',
   CARDEA_CHTTPD_AUTH__ITERATIONS: '1',

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, join, normalize } from 'node:path'
+import {
+  accessSync,
+  constants,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join, normalize, relative } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { build } from 'vite'
@@ -38,15 +47,68 @@ function sizeOfTracing(folder: string): number {
   return added.reduce((total, name) => total + sizeOf(join(ROOT, 'node_modules', name)), 0)
 }
 
+/** Programs that use the package as a library. One process runs all: loading Cardea takes most of the time of each. */
+const PROGRAMS = {
+  library: `
+    import { createCardea, createTestCardea, TEST_ADMINISTRATOR } from 'cardea'
+    import { createClient } from 'cardea/client'
+    import { createServer } from 'node:http'
+    const cardea = await createTestCardea()
+    const { document, multiModel } = await cardea.listen()
+    const statuses = [(await fetch(document[0] + '/_up')).status, (await fetch(multiModel[0] + '/_api/version')).status]
+    const session = await createClient({ url: document[0] }).session()
+    await cardea.close()
+    const none = await createCardea({ options: { store: { url: 'sqlite::memory:' } } }).catch(({ name }) => name)
+    console.log(JSON.stringify({ statuses, session, none, name: TEST_ADMINISTRATOR.name }))`,
+  traces: `
+    import { createTestCardea } from 'cardea'
+    await createTestCardea({ options: { tracing: { endpoint: 'http://127.0.0.1:1' } } }).catch(({ name, message }) =>
+      console.log(name, message))`,
+  users: `
+    import { CardeaError, createTestCardea } from 'cardea'
+    const { users, sessions, close } = await createTestCardea()
+    const said = []
+    said.push(await users.create({ name: 'ada', password: 'engine' }))
+    said.push(await users.find('ada'), await users.list(), await users.update('ada', { roles: ['member'] }))
+    await users.setPassword('ada', 'other')
+    const user = await users.verifyPassword('ada', 'other')
+    const session = await sessions.create(user)
+    said.push(user, (await sessions.list('ada')).sessions.length, await sessions.revoke(session.id))
+    await users.disable('ada')
+    await users.remove('ada')
+    said.push(await users.remove('ada').catch((error) => error instanceof CardeaError && error.code))
+    await close()
+    console.log(JSON.stringify(said))`,
+  adapters: `
+    import * as express from 'cardea/express'
+    import * as fastify from 'cardea/fastify'
+    console.log(JSON.stringify([Object.keys(express).sort(), Object.keys(fastify).sort()]))`,
+  rooms: `await import('cardea/dist/store/open.js').catch(({ code }) => console.log(code))`,
+}
+
+/** What each program printed. */
+async function runPrograms(folder: string): Promise<(name: keyof typeof PROGRAMS) => string> {
+  for (const [name, program] of Object.entries(PROGRAMS)) writeFileSync(join(folder, `${name}.mjs`), program)
+  const lines = Object.keys(PROGRAMS).map((name) => `console.log('# ${name}')\nawait import('./${name}.mjs')\n`)
+  writeFileSync(join(folder, 'all.mjs'), lines.join(''))
+  const { stdout } = await runFile(process.execPath, ['all.mjs'], { cwd: folder })
+  const parts = new Map(
+    stdout.split(/^# /m).map((part) => [part.split('\n', 1)[0], part.slice(part.indexOf('\n') + 1)]),
+  )
+  return (name) => parts.get(name) ?? assert.fail(stdout)
+}
+
 describe('the package', () => {
   let consumer: Consumer
   let paths: readonly string[] = []
+  let printed: Awaited<ReturnType<typeof runPrograms>>
   const inside = (path: string) => join(consumer.folder, 'node_modules', 'cardea', path)
   const read = (path: string) => readFileSync(inside(path), 'utf8')
 
   before(async () => {
     consumer = await createConsumer()
     paths = consumer.files.map(({ path }) => path)
+    printed = await runPrograms(consumer.folder)
   })
   after(() => consumer?.remove())
 
@@ -55,7 +117,9 @@ describe('the package', () => {
     const client = readdirSync(join(ROOT, 'client', 'src')).map((path) => `src/client/${path}`)
     const names = namesOf([...sources, ...client], 'src', '.ts')
     const compiled = paths.filter((path) => !path.startsWith('dist/console/'))
-    assert.deepEqual(namesOf(compiled, 'dist', '.js'), names)
+    // the client is one file
+    const isOne = (name: string) => !name.startsWith('client/') || name === 'client/index'
+    assert.deepEqual(namesOf(compiled, 'dist', '.js'), names.filter(isOne))
     assert.deepEqual(namesOf(paths, 'dist', '.d.ts'), names)
   })
 
@@ -70,7 +134,7 @@ describe('the package', () => {
     )
     assert.deepEqual(
       paths.filter((path) => /test|\bspec\b|\.map$|\.tgz$/.test(path)),
-      [],
+      ['dist/client/index.js.map'],
     )
   })
 
@@ -158,7 +222,7 @@ describe('the package', () => {
     assert.match(ended.stderr, new RegExp(`^Cardea needs Node ${NEEDED} or later; this is ${OLDER.version}`))
   })
 
-  for (const entry of ['cardea', 'cardea/express', 'cardea/fastify']) {
+  for (const entry of ['cardea', 'cardea/express', 'cardea/fastify', 'cardea/web']) {
     it(`says on Node ${OLDER.version} which one it needs when ${entry} is imported`, async (t) => {
       const program = `import(${JSON.stringify(entry)}).catch(({ message }) => console.log(message))`
       const options = { command: [...OLDER.command, '--input-type=module', '--eval'], cwd: consumer.folder }
@@ -167,30 +231,13 @@ describe('the package', () => {
     })
   }
 
-  it('is a library', async () => {
-    const program = `
-      import { createCardea, createTestCardea, TEST_ADMINISTRATOR } from 'cardea'
-      import { createClient } from 'cardea/client'
-      import { createServer } from 'node:http'
-      const cardea = await createTestCardea()
-      const { document, multiModel } = await cardea.listen()
-      const statuses = [(await fetch(document[0] + '/_up')).status, (await fetch(multiModel[0] + '/_api/version')).status]
-      const session = await createClient({ url: document[0] }).session()
-      await cardea.close()
-      const none = await createCardea({ options: { store: { url: 'sqlite::memory:' } } }).catch(({ name }) => name)
-      console.log(JSON.stringify({ statuses, session, none, name: TEST_ADMINISTRATOR.name }))`
-    const args = ['--input-type=module', '--eval', program]
-    const { stdout } = await runFile(process.execPath, args, { cwd: consumer.folder })
+  it('is a library', () => {
+    const stdout = printed('library')
     assert.deepEqual(JSON.parse(stdout), { statuses: [200, 401], session: null, none: 'StartError', name: 'admin' })
   })
 
-  it('says what to install for traces', async () => {
-    const program = `
-      import { createTestCardea } from 'cardea'
-      await createTestCardea({ options: { tracing: { endpoint: 'http://127.0.0.1:1' } } }).catch(({ name, message }) =>
-        console.log(name, message))`
-    const args = ['--input-type=module', '--eval', program]
-    const { stdout } = await runFile(process.execPath, args, { cwd: consumer.folder })
+  it('says what to install for traces', () => {
+    const stdout = printed('traces')
     assert.match(
       stdout,
       /^StartError tracing\.endpoint: OpenTelemetry is not installed\. Run npm install @opentelemetry\/api /,
@@ -224,24 +271,30 @@ describe('the package', () => {
     assert.equal(stdout, '200 verified\n')
   })
 
-  it('manages users and sessions', async () => {
-    const program = `
-      import { CardeaError, createTestCardea } from 'cardea'
-      const { users, sessions, close } = await createTestCardea()
-      const said = []
-      said.push(await users.create({ name: 'ada', password: 'engine' }))
-      said.push(await users.find('ada'), await users.list(), await users.update('ada', { roles: ['member'] }))
-      await users.setPassword('ada', 'other')
-      const user = await users.verifyPassword('ada', 'other')
-      const session = await sessions.create(user)
-      said.push(user, (await sessions.list('ada')).sessions.length, await sessions.revoke(session.id))
-      await users.disable('ada')
-      await users.remove('ada')
-      said.push(await users.remove('ada').catch((error) => error instanceof CardeaError && error.code))
-      await close()
-      console.log(JSON.stringify(said))`
-    const args = ['--input-type=module', '--eval', program]
-    const { stdout } = await runFile(process.execPath, args, { cwd: consumer.folder })
+  describe('in a bundle for browsers', () => {
+    const bundle = async (source: string) => {
+      const entry = join(consumer.folder, 'page.js')
+      writeFileSync(entry, source)
+      const modules: string[] = []
+      const list = { name: 'list', moduleParsed: ({ id }: { id: string }) => void modules.push(id) }
+      const options = { write: false, lib: { entry, formats: ['es' as const] } }
+      await build({ configFile: false, logLevel: 'silent', root: consumer.folder, build: options, plugins: [list] })
+      return modules.filter((id) => id !== entry).map((id) => relative(realpathSync(inside('')), realpathSync(id)))
+    }
+
+    it('has nothing but the client', async () => {
+      const modules = await bundle(`import { createClient } from 'cardea/client'\ncreateClient({ url: '/' })`)
+      assert.deepEqual(modules, ['dist/client/index.js'])
+    })
+
+    it('fails with a sentence for Cardea itself', async () => {
+      const sentence = /Cardea runs in Node, not in a browser: import cardea\/client there\./
+      await assert.rejects(bundle(`import { createCardea } from 'cardea'\ncreateCardea()`), sentence)
+    })
+  })
+
+  it('manages users and sessions', () => {
+    const stdout = printed('users')
     const id = '4d82f60b-dd0a-8498-a22b-6ac5593e37a6'
     const ada = { id, name: 'ada', isActive: true, roles: [], grants: {}, members: {} }
     const verified = { id, name: 'ada', roles: ['member'], isAdmin: false }
@@ -253,23 +306,16 @@ describe('the package', () => {
     it(`runs the example for ${example}`, (t) => tryExample(t, consumer.folder, example))
   }
 
-  it('is mounted into Express and Fastify', async () => {
-    const program = `
-      import * as express from 'cardea/express'
-      import * as fastify from 'cardea/fastify'
-      console.log(JSON.stringify([Object.keys(express).sort(), Object.keys(fastify).sort()]))`
-    const args = ['--input-type=module', '--eval', program]
-    const { stdout } = await runFile(process.execPath, args, { cwd: consumer.folder })
+  it('is mounted into Express and Fastify', () => {
+    const stdout = printed('adapters')
     assert.deepEqual(JSON.parse(stdout), [
       ['account', 'authenticate', 'requireRole', 'requireUser'],
       ['registerAccount', 'registerCardea', 'requireRole', 'requireUser'],
     ])
   })
 
-  it('keeps its rooms to itself', async () => {
-    const program = `await import('cardea/dist/store/open.js').catch(({ code }) => console.log(code))`
-    const args = ['--input-type=module', '--eval', program]
-    const { stdout } = await runFile(process.execPath, args, { cwd: consumer.folder })
+  it('keeps its rooms to itself', () => {
+    const stdout = printed('rooms')
     assert.equal(stdout, 'ERR_PACKAGE_PATH_NOT_EXPORTED\n')
   })
 

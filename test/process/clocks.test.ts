@@ -131,7 +131,7 @@ test('a sign-out by a server whose clock is behind lasts, also after a restart w
   assert.equal(await isLive(first.document), true, 'no session is lost')
   await send(first.document, { method: 'DELETE', path: '/_session', headers: { Cookie: cookie } })
   await stop(first.server)
-  for (const ms of [-HOUR, 0, HOUR, 0]) {
+  for (const ms of [-HOUR, 0]) {
     const { server, document } = await machine.serve(ms)
     assert.equal(await isLive(document), false)
     await stop(server)

@@ -5,6 +5,7 @@ import {
   chmodSync,
   cpSync,
   existsSync,
+  globSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -89,6 +90,19 @@ test('the Dockerfile has no problem, and its container does not run as root', ()
   assert.match(read('Dockerfile'), /^USER 10001:10001$/m)
 })
 
+test('the image has every file that the program reads beside its own', () => {
+  const sources = globSync('src/**/*.ts', { cwd: ROOT }).map((path) => readFileSync(join(ROOT, path), 'utf8'))
+  const named = sources.flatMap((text) => [...text.matchAll(/new URL\('(?:\.\.\/)+([\w./-]+)', import\.meta\.url\)/g)])
+  const files = named.map(([, path = '']) => path).filter((path) => !path.startsWith('dist/'))
+  assert.ok(files.includes('etc/known-passwords.txt'))
+  const copied = read('Dockerfile.dockerignore').split('\n')
+  const [, kept = ''] = /^ && mv (.*) \/tmp\/cardea /m.exec(read('Dockerfile')) ?? []
+  for (const file of files) {
+    assert.ok(copied.includes(`!${file}`), `${file} is not in Dockerfile.dockerignore`)
+    assert.ok(kept.split(' ').includes(file.split('/')[0] ?? ''), `${file} is removed by the Dockerfile`)
+  }
+})
+
 describe('compose', () => {
   const compose = parse(read('compose/compose.yaml'))
 
@@ -101,6 +115,28 @@ describe('compose', () => {
     const { name, ...rest } = compose // the name is newer than this copy of the schema
     assert.equal(name, 'cardea')
     assert.ok(isValid(rest), ajv.errorsText(isValid.errors))
+  })
+
+  test('only Caddy has ports on the host, and Cardea believes its network alone', () => {
+    const services = Object.entries<{ ports?: string[]; networks: string[] }>(compose.services)
+    assert.deepEqual(
+      services.filter(([, { ports }]) => ports).map(([name]) => name),
+      ['caddy'],
+    )
+    assert.deepEqual(compose.services.caddy.networks, ['front'])
+    const [{ subnet }] = compose.networks.front.ipam.config
+    assert.equal(compose.services.cardea.environment.CARDEA_CHTTPD__TRUSTED_PROXIES, subnet)
+    assert.ok(compose.networks.back.internal)
+  })
+
+  const noCaddy = isInstalled('caddy') ? false : 'caddy is not installed'
+  test('Caddy accepts its file, and serves both doors at the names that it is given', { skip: noCaddy }, () => {
+    const file = join(DEPLOY, 'compose', 'Caddyfile')
+    const env = { ...process.env, COUCH_HOST: 'couch.example.com', ARANGO_HOST: 'arango.example.com' }
+    const adapted = spawnSync('caddy', ['adapt', '--config', file, '--validate'], { encoding: 'utf8', env })
+    assert.equal(adapted.status, 0, adapted.stderr)
+    for (const name of ['couch.example.com', 'arango.example.com', 'cardea:5984', 'cardea:8529'])
+      assert.ok(adapted.stdout.includes(`"${name}"`), name)
   })
 
   test('every secret and file is one that make-secrets creates, and none is replaced', (t) => {
@@ -120,7 +156,9 @@ describe('compose', () => {
 
   test('secrets beside the file reach neither the image, nor the package, nor a commit', () => {
     const lines = (path: string) => readFileSync(join(ROOT, path), 'utf8').split('\n')
-    assert.ok(lines('deploy/Dockerfile.dockerignore').includes('deploy'))
+    const [first, ...allowed] = lines('deploy/Dockerfile.dockerignore')
+    assert.equal(first, '*')
+    assert.ok(!allowed.some((line) => line.includes('deploy')))
     assert.ok(lines('.gitignore').includes('/deploy/compose/secrets/'))
     assert.ok(JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).files.includes('!deploy/compose/secrets'))
   })

@@ -1,4 +1,4 @@
-// Limits of the process: open files, and the size of a file. docs/guides/faults.md has the same rows.
+// Limits of the process: open files, and the size of a file. docs/reference/faults.md has the same rows.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { mountDisk } from '../scenario/faults/disk.ts'
@@ -49,6 +51,27 @@ describe('start', () => {
     assert.deepEqual([stdout, existsSync(folder)], ['', false])
   })
 
+  it('says that the password is kept if a port is in use, and the next start accepts it', async (t) => {
+    const folder = join(makeFolder(t), 'data')
+    const taken = createServer().listen(0, '127.0.0.1')
+    t.after(() => taken.close())
+    await once(taken, 'listening')
+    const ports = ['--chttpd.port', String(Object(taken.address()).port), '--server.endpoint', 'tcp://127.0.0.1:0']
+    const failed = await run(t, ['start', folder, ...ports])
+    assert.equal(failed.code, 1)
+    assert.match(failed.stderr, /the address is in use/)
+    assert.ok(
+      failed.stdout.trimEnd().endsWith(`${folder}/ is complete: the next start uses it, with the password above.`),
+    )
+    const again = await run(t, ['start', folder, ...ports])
+    assert.deepEqual([again.code, again.stdout], [1, ''], 'there is no password above')
+
+    const cardea = start(t, ['start', folder, ...FREE_PORTS])
+    const { document } = await cardea.doors()
+    assert.ok(await signsIn(document, ['admin', readPassword(failed.stdout)]))
+    await stop(cardea)
+  })
+
   it('writes strict options: short passwords are rejected, and cookies have SameSite=Lax', async (t) => {
     const folder = join(makeFolder(t), 'data')
     const cardea = startShared(t, ['start', folder, ...FREE_PORTS])
@@ -76,13 +99,26 @@ describe('start', () => {
     await stop(cardea)
   })
 
+  it('ends its greeting with the console, the next database and the next user, a line each', async (t) => {
+    const folder = makeFolder(t)
+    const cardea = startShared(t, ['start', folder, ...FREE_PORTS])
+    const { document } = await cardea.doors()
+    await cardea.says(/\nStop with Ctrl-C/)
+    assert.deepEqual(cardea.stdout().trimEnd().split('\n').slice(-3), [
+      // where browsers allow passkeys
+      `  console                   ${document.replace('127.0.0.1', 'localhost')}/_cardea/`,
+      `  in front of your CouchDB  cardea start ${folder} --upstream.document http://127.0.0.1:15984`,
+      `  add a user                cardea user add NAME --config ${folder}`,
+    ])
+    await stop(cardea)
+  })
+
   it('prints the addresses and three commands that work', async (t) => {
     const cardea = startShared(t, ['start', makeFolder(t), ...FREE_PORTS])
     const doors = await cardea.doors()
     const [, tries = ''] = await cardea.says(/\nTry:\n((?:.|\n)*?)\n\n/)
     assert.match(cardea.stdout(), new RegExp(`document door +${doors.document}\n`))
     assert.match(cardea.stdout(), new RegExp(`multi-model door +${doors.multiModel}\n`))
-    assert.match(cardea.stdout(), new RegExp(`console +${doors.document}/_cardea/\n`))
     const commands = tries.split('\n').map((line) => /^ {2}curl(?: -u '(\S+):(\S+)')? (\S+)$/.exec(line))
     assert.equal(commands.length, 3)
     for (const command of commands) {
@@ -162,6 +198,17 @@ describe('init', () => {
     const { document } = await cardea.doors()
     assert.ok(await signsIn(document, ['admin', readPassword(made.stdout)]))
     await stop(cardea)
+  })
+
+  it('creates a folder in which sessions end 30 days after the sign-in', async (t) => {
+    const folder = join(makeFolder(t), 'data')
+    assert.equal((await runCommand(['init', folder])).code, 0)
+    assert.match(
+      readFileSync(join(folder, 'local.ini'), 'utf8'),
+      /^\[chttpd_auth\]\n(?:[^[].*\n)*max_lifetime = 2592000$/m,
+    )
+    const { stdout } = await runCommand(['config', 'show', '--config', folder])
+    assert.match(stdout, /chttpd_auth\.max_lifetime\b.*\b2592000\b/)
   })
 
   it('of several at once one creates it, and the password it prints is valid', async (t) => {

@@ -5,23 +5,19 @@ import { connect, createServer } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import { mountDisk } from '../scenario/faults/disk.ts'
+import { mountDisk, mountFailingDisk } from '../scenario/faults/disk.ts'
 import { connectPostgres, findFreePort, startPostgres } from '../store/postgres-server.ts'
 import { createAuthority } from '../support/certificates.ts'
-import { CONFIG, makeManaged } from '../support/managed.ts'
+import { ADMIN_PASSWORD, CONFIG, makeManaged } from '../support/managed.ts'
 import { start, stop } from '../support/process.ts'
 import { startProvider } from '../support/provider.ts'
-import { send } from '../support/request.ts'
+import { basic, send } from '../support/request.ts'
 import { expectVerdict } from '../support/surfaces.ts'
 import { openBackend } from '../support/upstream.ts'
 import { waitUntil } from '../support/wait.ts'
 
-let shared: ReturnType<typeof connectPostgres> | undefined
-const sharePostgres = () => {
-  shared ??= connectPostgres()
-  return shared
-}
-after(async () => (await shared)?.stop())
+const shared = await connectPostgres()
+after(() => shared.stop())
 
 describe('log, probes, admin API, command line and metrics say the same', () => {
   it('if an upstream answers /_up, and fails with 500 at /_session', async (t) => {
@@ -58,7 +54,7 @@ describe('log, probes, admin API, command line and metrics say the same', () => 
     })
   })
 
-  it('if a certificate expires in three days, and after it has expired', async (t) => {
+  it('if a certificate expires in three days, cannot be read, and has expired', async (t) => {
     const managed = makeManaged(
       t,
       `${CONFIG}[ssl]\nenable = true\nport = 0\ncert_file = cert.pem\nkey_file = key.pem\n`,
@@ -74,23 +70,32 @@ describe('log, probes, admin API, command line and metrics say the same', () => 
     const server = await managed.serve()
     const soon = /ssl\.cert_file: the certificate in \S+cert\.pem expires on \d{4}-\d\d-\d\d/
     await expectVerdict(managed, server, { part: 'certificates', state: 'warning', words: soon })
+    renew(90)
+    writeFileSync(join(managed.folder, 'cert.pem'), '-----BEGIN CERTIFICATE-----\n')
+    const unread = /ssl\.cert_file: \S+cert\.pem: the certificate is damaged/
+    await waitUntil(async () => unread.test((await managed.cardea(['status'])).stdout))
+    await expectVerdict(managed, server, { part: 'certificates', state: 'warning', words: unread, isUnstartable: true })
+    rmSync(join(managed.folder, 'cert.pem'))
+    const gone = /ssl\.cert_file: \S+cert\.pem: there is no such file/
+    await waitUntil(async () => gone.test((await managed.cardea(['status'])).stdout))
+    await expectVerdict(managed, server, { part: 'certificates', state: 'warning', words: gone, isUnstartable: true })
     renew(-1)
     const over = /ssl\.cert_file: the certificate in \S+cert\.pem expired on \d{4}-\d\d-\d\d, and clients reject it/
     await expectVerdict(managed, server, { part: 'certificates', state: 'failed', words: over })
   })
 
-  it('if worker threads do not run', async (t) => {
+  it('if a worker was killed and does not start again', async (t) => {
     const managed = makeManaged(t)
-    const program = `import { isMainThread, workerData } from 'node:worker_threads'
-      if (!isMainThread && workerData?.relayPath) process.exit(1)`
+    const program = `import cluster from 'node:cluster'
+      if (cluster.worker?.id > 2) process.exit(1)`
     const env = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(program)}` }
     const started = start(t, ['serve', '--config', managed.folder, '--server.workers', '2'], { env })
     const server = { ...started, ...(await started.doors()) }
-    await expectVerdict(managed, server, {
-      part: 'workers',
-      state: 'warning',
-      words: /[12] of 2 worker threads do not run/,
-    })
+    const headers = { Authorization: basic('admin', ADMIN_PASSWORD) }
+    const { processes } = (await send(server.document, { path: '/_cardea/api/health', headers })).json
+    process.kill(processes[1].pid, 'SIGKILL')
+    const words = /only 1 of 2 workers serve requests/
+    await expectVerdict(managed, server, { part: 'workers', state: 'warning', words })
   })
 
   it('if PostgreSQL is down', async (t) => {
@@ -109,7 +114,7 @@ describe('log, probes, admin API, command line and metrics say the same', () => 
   })
 
   it('if another node has different keys: the later one is not ready, and the earlier one warns', async (t) => {
-    const config = CONFIG.replace('sqlite:cardea.db', await (await sharePostgres()).createPlace())
+    const config = CONFIG.replace('sqlite:cardea.db', await shared.createPlace())
     const toNode = (name: string, secret: string) =>
       makeManaged(
         t,
@@ -143,6 +148,23 @@ describe('log, probes, admin API, command line and metrics say the same', () => 
     assert.match(alone.stderr, /the disk is full: free some space/)
   })
 
+  it('if the file system becomes read-only', async (t) => {
+    const disk = mountFailingDisk(t)
+    if (!disk) return
+    const managed = makeManaged(t, CONFIG.replace('sqlite:cardea.db', `sqlite:${disk.folder}/cardea.db`))
+    const server = await managed.serve()
+    disk.fail()
+    const words = /input or output error: check the disk, its quota, and whether it became read-only/
+    await expectVerdict(managed, server, { part: 'store', state: 'failed', words, up: 503 })
+    const added = await managed.cardea(['user', 'add', 'ann', '--password-stdin'], 'pw')
+    assert.equal(added.code, 1)
+    assert.match(added.stderr, words)
+    await stop(server)
+    const alone = await managed.cardea(['user', 'add', 'ann', '--password-stdin'], 'pw')
+    assert.equal(alone.code, 1)
+    assert.match(alone.stderr, /the file system is read-only: remount it for writing, or move the store/)
+  })
+
   it('if the files of the store are deleted', async (t) => {
     const managed = makeManaged(t)
     const server = await managed.serve()
@@ -163,13 +185,13 @@ describe('the name of a node', () => {
     const readName = async (config: string) =>
       (await makeManaged(t, config).cardea(['config', 'get', 'node.name'])).stdout.trim()
     assert.equal(await readName(CONFIG), 'cardea@127.0.0.1')
-    const shared = CONFIG.replace('sqlite:cardea.db', await (await sharePostgres()).createPlace())
-    assert.equal(await readName(shared), `cardea@${hostname()}`)
-    assert.equal(await readName(`${shared}[node]\nname = shop@eu-1\n`), 'shop@eu-1')
+    const config = CONFIG.replace('sqlite:cardea.db', await shared.createPlace())
+    assert.equal(await readName(config), `cardea@${hostname()}`)
+    assert.equal(await readName(`${config}[node]\nname = shop@eu-1\n`), 'shop@eu-1')
   })
 
-  it('belongs to one running node: another does not start, and one that was killed starts again at once', async (t) => {
-    const config = CONFIG.replace('sqlite:cardea.db', await (await sharePostgres()).createPlace())
+  it('belongs to one running node: another does not start, and one that was killed starts again', async (t) => {
+    const config = CONFIG.replace('sqlite:cardea.db', await shared.createPlace())
     const [managed, other] = [makeManaged(t, config), makeManaged(t, config)]
     const first = start(t, ['serve', '--config', managed.folder])
     await first.doors()
@@ -181,18 +203,15 @@ describe('the name of a node', () => {
 
     first.child.kill('SIGKILL')
     await first.ended
-    const startMs = performance.now()
     const again = start(t, ['serve', '--config', managed.folder])
     await again.doors()
-    const ownMs = performance.now() - startMs
     await stop(again)
-    assert.ok(ownMs < 10_000, `${ownMs} ms`)
   })
 })
 
 describe('PostgreSQL that is away at the start', () => {
   it('is waited for, for store.start-timeout', async (t) => {
-    const url = new URL(await (await sharePostgres()).createPlace())
+    const url = new URL(await shared.createPlace())
     const { port } = url
     url.port = `${await findFreePort()}`
     const managed = makeManaged(t, CONFIG.replace('sqlite:cardea.db', url.href))

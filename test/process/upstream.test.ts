@@ -97,7 +97,28 @@ describe('start in front of CouchDB', () => {
     const second = start(t, ['start', folder, ...FREE_PORTS])
     await second.says(/Stop with Ctrl-C/)
     assert.doesNotMatch(second.stdout(), /Not ready|hmac:_default/)
+    assert.match(second.stdout(), /^Users in CouchDB: 1\. To leave them there: --directory\.source couchdb\. /m)
     await stop(second)
+    assert.deepEqual([...couchdb.methods], ['GET'], 'nothing was changed')
+    const moved = await runCommand(['import', '--from-upstream', '--config', folder])
+    assert.equal(moved.code, 0, moved.stderr)
+    const third = start(t, ['start', folder, ...FREE_PORTS])
+    await third.says(/Stop with Ctrl-C/)
+    assert.doesNotMatch(third.stdout(), /Users in CouchDB/)
+    await stop(third)
+  })
+
+  it('keeps where the users are for later starts', async (t) => {
+    const couchdb = await openCouchdb(t)
+    const folder = join(makeFolder(t), 'data')
+    const flags = ['--upstream.document', couchdb.url, '--directory.source', 'couchdb']
+    const first = startShared(t, ['start', folder, ...flags, ...FREE_PORTS])
+    await first.says(/Stop with Ctrl-C/)
+    assert.match(first.stdout(), /^Its users stay there\./m)
+    assert.doesNotMatch(first.stdout(), /cardea import/)
+    await stop(first)
+    const shown = await runCommand(['config', 'show', '--config', folder])
+    assert.match(shown.stdout, /^directory.source = couchdb {2}.*directory.ini:3\)$/m)
   })
 
   it('warns of a CouchDB that makes anonymous clients administrators, and tells it in the health of the server', async (t) => {

@@ -2,6 +2,7 @@
 import { test } from 'node:test'
 import { COUCHDB_URL, connectCouchdb } from './couchdb.ts'
 import { testFeeds } from './feeds.ts'
+import { GRANT_OPTIONS, testGrants } from './grants.ts'
 import { testGuide } from './guide-run.ts'
 import { testInFront } from './in-front.ts'
 import { testReplicator } from './replicator.ts'
@@ -9,6 +10,7 @@ import { testRewrites } from './rewrites.ts'
 import { testSecurity } from './security.ts'
 import { testSync } from './sync.ts'
 import { testUploads } from './uploads.ts'
+import { testUsers, USER_OPTIONS } from './users.ts'
 
 if (COUCHDB_URL === '') test('a real CouchDB', { skip: 'CARDEA_TEST_COUCHDB names none' }, () => {})
 else testAll()
@@ -24,5 +26,7 @@ function testAll(): void {
       testFeeds(scene)
       testUploads(scene)
     })
+  testInFront(couchdb, 'jwt', testGrants, GRANT_OPTIONS)
+  testInFront(couchdb, 'jwt', testUsers, USER_OPTIONS)
   testGuide(couchdb)
 }

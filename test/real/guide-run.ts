@@ -34,19 +34,21 @@ async function followGuide(scope: Scope, couchdb: Couchdb, page: string): Promis
   return ports.get('5984') ?? assert.fail('no port')
 }
 
-/** A user created through Cardea reaches the database that couch_peruser creates. */
+/** A user created through Cardea reaches the database that Cardea creates. */
 async function checkUserDatabase(couchdb: Couchdb, port: number): Promise<void> {
+  const option = `http://127.0.0.1:${port}/_node/_local/_config/user-databases/enabled`
+  assert.equal((await fetch(option, { method: 'PUT', headers: adminHeaders(couchdb), body: '"true"' })).status, 200)
   const bob = JSON.stringify({ name: 'bob', type: 'user', roles: [], password: 'builder-of-walls' })
   const path = `http://127.0.0.1:${port}/_users/org.couchdb.user:bob`
   assert.equal((await fetch(path, { method: 'PUT', headers: adminHeaders(couchdb), body: bob })).status, 201)
   const own = `http://127.0.0.1:${port}/userdb-626f62`
   const headers = { Authorization: basic('bob', 'builder-of-walls') }
-  // couch_peruser begins up to a minute after a start, and no feed tells when
   await until(async () => (await fetch(own, { headers })).status === 200, 'bob cannot read userdb-626f62')
 }
 
 /** A change made in Cardea continues the history of the user that was imported. */
 async function checkUserCopy(couchdb: Couchdb, port: number): Promise<void> {
+  await copyUsers(couchdb, port)
   const id = 'org.couchdb.user:ada'
   const url = `http://127.0.0.1:${port}/_users/${id}`
   const user: unknown = await (await fetch(url, { headers: adminHeaders(couchdb) })).json()
@@ -60,6 +62,15 @@ async function checkUserCopy(couchdb: Couchdb, port: number): Promise<void> {
     return Array.isArray(copy.roles) && copy.roles.includes('support')
   }
   await until(isCopied, 'the change did not arrive in CouchDB')
+}
+
+/** As docs/reference/gateway.md describes it. */
+async function copyUsers(couchdb: Couchdb, port: number): Promise<void> {
+  const { username, password, host } = new URL(couchdb.urlWithCredentials)
+  const toUsers = (at: string) => `http://${username}:${password}@${at}/_users`
+  const body = JSON.stringify({ source: toUsers(`127.0.0.1:${port}`), target: toUsers(host), continuous: true })
+  const job = `http://127.0.0.1:${port}/_replicator/users`
+  assert.equal((await fetch(job, { method: 'PUT', headers: adminHeaders(couchdb), body })).status, 201)
 }
 
 async function until(isDone: () => Promise<boolean>, fallback: string): Promise<void> {

@@ -7,7 +7,7 @@ import { readIni } from '../../src/config/ini.ts'
 import { findBlock } from '../docs/page.ts'
 import { basic } from '../support/request.ts'
 import { makeFolder, type Scope } from '../support/scope.ts'
-import { startServer } from '../support/server.ts'
+import { type AnyOptions, startServer } from '../support/server.ts'
 import type { Couchdb } from './couchdb.ts'
 
 export interface Scene {
@@ -33,7 +33,13 @@ const BLOCKS = {
   proxy: { couchdb: 'ini example-couchdb-proxy', cardea: 'ini example-cardea-proxy' },
 } as const
 
-export function testInFront(couchdb: Couchdb, identity: keyof typeof BLOCKS, tests: (scene: Scene) => void): void {
+/** `more`: options of Cardea besides those of the guide. */
+export function testInFront(
+  couchdb: Couchdb,
+  identity: keyof typeof BLOCKS,
+  tests: (scene: Scene) => void,
+  more: AnyOptions = {},
+): void {
   describe(`in front of a real CouchDB, identity by ${identity}`, () => {
     let url = ''
     const clearing: (() => unknown)[] = []
@@ -45,7 +51,7 @@ export function testInFront(couchdb: Couchdb, identity: keyof typeof BLOCKS, tes
       writeFileSync(join(folder, 'document-secret'), `${secret}\n`, { mode: 0o600 })
       scope.after(await couchdb.configure(fillSecret(findBlock(GUIDE, BLOCKS[identity].couchdb), secret)))
       const block = findBlock(GUIDE, BLOCKS[identity].cardea).replace('127.0.0.1:15984', couchdb.host)
-      url = (await startServer(scope, toOptions(block.replace('@file:', `@file:${folder}/`)))).document
+      url = (await startServer(scope, toOptions(block.replace('@file:', `@file:${folder}/`)), more)).document
     })
     after(async () => {
       for (const clear of clearing) await clear()

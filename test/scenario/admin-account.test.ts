@@ -2,47 +2,19 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { idOf } from '../../src/directory/account.ts'
-import { createBrowser, tokenOf, withToken } from '../support/browser.ts'
-import { AS_ADMIN, type Reply, send } from '../support/request.ts'
+import { createAccounts, errorOf, NEEDS_PASSWORD, PASSWORD } from '../support/accounts.ts'
+import { API } from '../support/browser.ts'
+import { AS_ADMIN, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
 
-const API = '/_cardea/api'
 const server = await startServer(createSharedScope(), {
   admin: { 'user-admin-role': 'helpdesk' },
   auth: { 'min-password-length': 8 },
 })
 const url = server.document
 
-const PASSWORD = 'long enough'
-
-const ask = (as: string | undefined, method: string, path: string, body?: unknown) =>
-  send(url, { method, path: `${API}${path}`, ...(as && { as }), ...(body !== undefined && { body }) })
-
-async function addUser(name: string, more: object = {}): Promise<string> {
-  const { status, body } = await ask(AS_ADMIN, 'POST', '/users', { name, password: PASSWORD, ...more })
-  assert.equal(status, 200, body)
-  return `${name}:${PASSWORD}`
-}
-
-async function openBrowser(name: string, { password = PASSWORD, code = '' } = {}) {
-  const browser = createBrowser(url)
-  const answer = await browser.signIn(name, password, code)
-  assert.equal(answer.status, 200, answer.body)
-  const token = tokenOf(await browser.openPage())
-  const call = (method: string, path: string, json?: unknown) =>
-    browser.ask(path, { method, headers: withToken(token), ...(json !== undefined && { json }) })
-  return { browser, call, answer }
-}
-
-const NEEDS_PASSWORD = [403, 'password_required']
-const errorOf = ({ status, body }: Reply) => [status, JSON.parse(body).error]
-
-async function openDoorSession(name: string): Promise<string> {
-  const body = { name, password: PASSWORD }
-  const { lines } = await send(url, { method: 'POST', path: '/_session', body })
-  return (lines['set-cookie']?.[0] ?? '').split(';')[0] ?? ''
-}
+const { ask, addUser, openBrowser, openDoorSession } = createAccounts(url)
 
 async function openToken(name: string): Promise<string> {
   const body = { username: name, password: PASSWORD }
@@ -84,6 +56,7 @@ describe('rights', () => {
       isAdministrator: false,
       rights: 'userAdmin',
       roles: ['helpdesk', 'reader'],
+      hasPassword: true,
       mustChangePassword: false,
       expires: '2040-01-01T00:00:00Z',
       totp: { isEnabled: false, recoveryCodesLeft: 0 },

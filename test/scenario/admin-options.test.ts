@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { ROWS } from '../../src/config/options.ts'
+import { OPTION_TABLE } from '../../src/module-options.ts'
 import { AS_ADMIN, type Reply, send } from '../support/request.ts'
 import { type Server, startServer } from '../support/server.ts'
 
@@ -27,7 +27,7 @@ test('lists every option of the table in its order, with the help of its section
   const { json, body } = await ask('GET', '/options')
   assert.deepEqual(
     json.options.map(({ name }: { name: string }) => name),
-    ROWS.map(({ name }) => name),
+    OPTION_TABLE.rows.map(({ name }) => name),
   )
   assert.ok(json.sections.every(({ help }: { help: string }) => help.endsWith('.')))
   assert.doesNotMatch(body, /test-cookie-secret|test-token-secret|adminpw/)
@@ -38,7 +38,7 @@ test('shows default, value, source, effect and why an option cannot be changed',
     name: 'chttpd_auth.timeout',
     section: 'chttpd_auth',
     key: 'timeout',
-    help: ROWS.find(({ name }) => name === 'chttpd_auth.timeout')?.option.help,
+    help: OPTION_TABLE.rows.find(({ name }) => name === 'chttpd_auth.timeout')?.option.help,
     expects: 'a whole number, at least 1',
     type: 'text',
     default: '600',
@@ -108,4 +108,13 @@ for (const [name, path, value, problem, effect] of PREVIEWS) {
 test('rejects a preview that is no text, and one of an administrator', async () => {
   assert.equal((await ask('POST', '/settings/chttpd_auth/timeout/preview', { value: 5 })).status, 400)
   assert.equal((await ask('POST', '/settings/admins/eve/preview', { value: 'x' })).status, 403)
+})
+
+test('rejects an address that this machine does not have, because the next start would fail', async () => {
+  const set = (value: string) => ask('PUT', '/settings/chttpd/bind_address', { value })
+  for (const host of ['any', '::', '0.0.0.0', '127.0.0.2', '::1', 'localhost'])
+    assert.equal((await set(host)).status, 200, host)
+  const refused = await set('192.0.2.1')
+  assert.equal(refused.status, 400, refused.body)
+  assert.match(refused.body, /this machine does not have the address 192\.0\.2\.1/)
 })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { SECURITY_EVENTS } from '../../src/observe/security-event-table.ts'
+import { SECURITY_EVENTS } from '../../src/modules.ts'
 import { ANY_CHARACTER } from '../support/any-character.ts'
 import { AS_ADMIN, basic, type Request, send } from '../support/request.ts'
 import { startServer } from '../support/server.ts'

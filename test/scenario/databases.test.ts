@@ -5,7 +5,7 @@ import { openDatabases } from '../support/databases.ts'
 import { AS_ADMIN, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
-import { openToken, UPSTREAM_SECRET } from '../support/upstream.ts'
+import { beforeDocument, openBackend, openToken, UPSTREAM_SECRET } from '../support/upstream.ts'
 
 const scope = createSharedScope()
 const { couchdb, arangodb, securities, options } = await openDatabases(scope, ['a/b', 'app', 'billing', 'mail'])
@@ -32,6 +32,7 @@ interface Listed {
 const list = async (query: string) => (await ask('GET', `/databases${query}`)).json
 const listNames = async (query: string) => (await list(query)).databases.map(({ name }: Listed) => name)
 
+const EVE = '/_node/_local/_config/admins/eve'
 const NONE = { names: [], roles: [] }
 
 describe('the list of databases', () => {
@@ -94,6 +95,22 @@ describe('the access to a CouchDB database', () => {
     assert.equal((await ask('PUT', '/databases/mail/security', body)).json.error, 'conflict')
     assert.deepEqual(securities.get('mail'), { admins: { names: ['root'] } })
     assert.equal((await ask('PUT', '/databases/none/security', body)).json.error, 'not_found')
+  })
+
+  it('is not changed by an administrator who was removed while it was read', async (t) => {
+    const written: string[] = []
+    const remove = () => send(here.document, { method: 'DELETE', path: EVE, as: AS_ADMIN })
+    const backend = await openBackend(t, async (request, response) => {
+      if (request.method === 'PUT') written.push(request.url ?? '')
+      else if (request.url?.endsWith('/_security')) await remove()
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}')
+    })
+    const here = await startServer(t, beforeDocument(backend.url))
+    await send(here.document, { method: 'PUT', path: EVE, as: AS_ADMIN, body: '"a-password-of-eve"' })
+    const body = { security: { admins: NONE, members }, expected: { admins: NONE, members: NONE } }
+    const path = '/_cardea/api/databases/app/security'
+    const reply = await send(here.document, { method: 'PUT', path, as: 'eve:a-password-of-eve', body })
+    assert.deepEqual([reply.status, written], [401, []], reply.body)
   })
 })
 

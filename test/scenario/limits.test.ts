@@ -227,6 +227,17 @@ describe('limit of a peer', () => {
     assert.deepEqual(statuses, [401, 401, 401, 429])
   })
 
+  it('does not count an access token that has expired, which is no guess', async (t) => {
+    const { ask } = await open(t, FEW_OF_PEER)
+    const headers = { Authorization: basic('ada', 'ada-pw') }
+    const body = { name: 'old', valid_until: 1 }
+    const { json } = await ask('multiModel', { method: 'POST', path: '/_api/token/ada', headers, body })
+    const signIn = async (password: string) =>
+      (await ask('document', { method: 'POST', path: '/_session', body: { name: 'ada', password } })).status
+    for (let round = 0; round < 6; round += 1) assert.equal(await signIn(json.token), 401)
+    assert.equal(await signIn('ada-pw'), 200)
+  })
+
   it('rejects a correct password from an address that never used it', async (t) => {
     const { ask } = await open(t, FEW_OF_PEER)
     await statusesOf(

@@ -15,6 +15,9 @@ const STORED = `-pbkdf2-${'ab'.repeat(20)},${'cd'.repeat(16)},10`
 const ask = (path: string, body?: unknown): Promise<Reply> =>
   send(document, { as: AS_ADMIN, method: 'POST', path: `/_cardea/api${path}`, ...(body !== undefined && { body }) })
 
+// from here on the password of the administrator is remembered: no request waits for its hash
+await send(document, { as: AS_ADMIN, path: '/_session' })
+
 /** The reply to a request that hashes a password, if an administrator of the name is created meanwhile. */
 async function raceWithAdministrator(name: string, request: Promise<Reply>): Promise<Reply> {
   const created = ask('/administrators', { name, stored: STORED })

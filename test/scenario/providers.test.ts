@@ -402,7 +402,7 @@ describe('a token of an identity provider', () => {
     assert.equal((await sessionOf(sign())).name, 'ada')
     const delegated = await link(bearer(sign()), sign())
     assert.equal(delegated.status, 403)
-    assert.match(await delegated.text(), /link to set one from an administrator/)
+    assert.match(await delegated.text(), /signs in at the identity provider again/)
   })
 
   it('has its open streams cut when the account is unlinked', async (t) => {

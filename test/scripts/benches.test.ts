@@ -8,18 +8,23 @@ const FOLDER = new URL('../../bench/', import.meta.url)
 const SIZES: readonly [name: string, sizes: readonly number[], rows: number][] = [
   ['lookups', [20, 100, 300], 2],
   ['import', [300], 1],
-  ['passwords', [20], 2],
+  ['passwords', [20], 3],
   ['startup-users', [10], 2],
   ['storm', [100, 2], 1],
   ['gateway', [40, 4, 0, 1], 6],
   ['gateway-cpu', [40, 4, 0], 6],
   ['session', [40, 4, 0], 6],
   ['gateway-handler', [32, 1], 9],
+  ['grants', [32, 0], 2],
   ['overhead', [40, 4, 0], 2],
   ['gateway-stream', [16], 2],
   ['http2', [40, 4, 0, 5], 4],
   ['workers', [40, 4, 0], 9],
-  ['console', [0], 4],
+  ['changes', [5, 2, 2], 1],
+  ['writers', [100, 2], 2],
+  ['nodes', [0.2, 1, 10], 2],
+  ['store-costs', [4, 2], 4],
+  ['console', [0, 2], 2],
 ]
 
 describe('a bench run with small sizes returns a table', () => {

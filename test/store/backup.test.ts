@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
+import { Client } from 'pg'
 import { openSnapshot } from '../../src/store/backup/engines.ts'
 import { lockStore } from '../../src/store/lock.ts'
 import { MIGRATIONS } from '../../src/store/migrations.ts'
@@ -9,6 +10,7 @@ import type { StorePlace } from '../contract/store.ts'
 import { type CreatePlace, describeBackup, fillStore, restore, save, withStore } from '../contract/store-backup.ts'
 import { createIn } from '../contract/store-values.ts'
 import { createSharedScope } from '../support/scope.ts'
+import { waitUntil } from '../support/wait.ts'
 import { createPostgresPlace, createReusedPlaces, createSqlitePlace } from './places.ts'
 import { connectPostgres } from './postgres-server.ts'
 
@@ -93,6 +95,39 @@ async function createSqliteScene() {
   await source.remove()
   return { place, file, sha256, path: fileOf(place), folder: join(fileOf(place), '..') }
 }
+
+const DEADLOCK = '40P01'
+
+describe('a restore to PostgreSQL', () => {
+  /** Whether PostgreSQL has ended the transaction of the restore, and not that of the server. */
+  async function restoreBesideServer(place: StorePlace, file: string): Promise<boolean> {
+    await withStore(place, (store) => createIn(store, 'existing'))
+    const running = new Client({ connectionString: place.url })
+    await running.connect()
+    await running.query('BEGIN; SELECT 1 FROM cardea_users')
+    const restored = restore(place, file, { mayReplace: true })
+    const WAITING = `SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'cardea_users'::regclass`
+    await waitUntil(async () => (await running.query(WAITING)).rows.length > 0)
+    // the restore holds this table
+    const ended = await running.query('SELECT 1 FROM cardea_state').then(
+      () => undefined,
+      ({ code }) => code,
+    )
+    assert.ok(ended === undefined || ended === DEADLOCK, ended)
+    await running.end()
+    await restored
+    return ended === undefined
+  }
+
+  it('begins again after a deadlock with a server that is running', async () => {
+    const { place: sqlite, file } = await createSqliteScene()
+    const place = await createPostgresPlace(postgres)
+    // PostgreSQL ends the one that has waited for a second: that of the server if this process stood still before
+    await waitUntil(() => restoreBesideServer(place, file))
+    assert.equal(await withStore(place, (store) => store.findUser('existing')), undefined)
+    await sqlite.remove()
+  })
+})
 
 describe('a restore to SQLite', () => {
   it('is refused while another process holds the store', async () => {

@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { Client } from 'pg'
 import { SILENT_LOG } from '../../src/base/log.ts'
-import { createUser } from '../../src/directory/users/revisions.ts'
+import { createEmptyUser } from '../../src/directory/users/revisions.ts'
 import { openStore } from '../../src/store/create-store.ts'
 import { MIGRATIONS } from '../../src/store/migrations.ts'
 import { migratePostgres } from '../../src/store/postgres/database.ts'
@@ -29,7 +29,7 @@ const PASSWORD = {
   hash: 'ab',
   members: { derived_key: 'ab' },
 } as const
-const USER = createUser('NAME', PASSWORD)
+const USER = createEmptyUser('NAME', PASSWORD)
 const TEMPLATE = renderRecord({
   ...USER,
   document: { ...USER.document, members: [['padding', 'x'.repeat(500)]] },

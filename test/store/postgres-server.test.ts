@@ -38,10 +38,10 @@ test('every test file that starts a PostgreSQL fails when it does not start', as
   const env = { ...Object.fromEntries(own), TMPDIR: temporary }
   const files = globSync('test/**/*.test.ts').filter((file) => STARTS.test(readFileSync(file, 'utf8')))
   assert.ok(files.length >= 4)
-  const { renderGroup } = await import(new URL('../../scripts/test-groups.ts', import.meta.url).href)
+  const { renderProcess } = await import(new URL('../../scripts/test-run.ts', import.meta.url).href)
   const folder = createPrivateFolder(t)
   const group = join(folder, 'group.mjs')
-  writeFileSync(group, renderGroup(files, { folder, times: join(folder, 'times') }))
+  writeFileSync(group, renderProcess(folder, files))
   const args = ['--test', '--test-reporter=tap', '--test-timeout=120000', group]
   const { status, stdout } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 300_000, env })
   assert.equal(status, 1)

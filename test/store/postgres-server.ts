@@ -32,6 +32,8 @@ export interface PostgresServer extends Postgres {
   /** Kills the server and all its processes at once, as a power cut would; then starts it on the same data. */
   crash(): Promise<void>
   restart(): Promise<void>
+  /** Until the returned function is called, the server accepts connections and responds to nothing. */
+  freeze(): () => void
   /** Another server that follows this one, which restarts meanwhile. Of a server that can have standbys. */
   startStandby(): Promise<Standby>
 }
@@ -48,6 +50,10 @@ export interface PostgresServerOptions {
   readonly isDurable?: boolean
   /** Whether it can have standbys. */
   readonly hasStandbys?: boolean
+  /** 100 unless given. */
+  readonly maxConnections?: number
+  /** Whether it is no copy of the others, which all begin with the same data. */
+  readonly isOwnSystem?: boolean
 }
 
 const USER = 'cardea'
@@ -99,6 +105,13 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
     crash: () => killAll(server.folder),
     async restart() {
       running = await startAgain(server)
+    },
+    freeze() {
+      const family = listFamily(server.folder)
+      for (const pid of family) signal(pid, 'SIGSTOP')
+      return () => {
+        for (const pid of family) signal(pid, 'SIGCONT')
+      }
     },
     async startStandby() {
       await end(running)
@@ -176,9 +189,14 @@ interface ServerFiles {
   remove(): void
 }
 
-async function createServerFiles({ isDurable, hasStandbys }: PostgresServerOptions): Promise<ServerFiles> {
+async function createServerFiles({
+  isDurable,
+  hasStandbys,
+  maxConnections = 100,
+  isOwnSystem,
+}: PostgresServerOptions): Promise<ServerFiles> {
   const binaries = sharePostgresBinaries()
-  const cluster = await shareCluster(binaries)
+  const cluster = isOwnSystem ? await makeCluster(binaries) : await shareCluster(binaries)
   const folder = mkdtempSync(join(tmpdir(), 'cardea-postgres-'))
   const remove = () => rmSync(folder, { recursive: true, force: true })
   try {
@@ -189,7 +207,7 @@ async function createServerFiles({ isDurable, hasStandbys }: PostgresServerOptio
     remove()
     throw error
   }
-  const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=100']
+  const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', `max_connections=${maxConnections}`]
   if (!isDurable) settings.push(...FAST)
   if (hasStandbys) settings.push(...REPLICATED)
   const password = readFileSync(join(cluster, 'password'), 'utf8')
@@ -199,15 +217,19 @@ async function createServerFiles({ isDurable, hasStandbys }: PostgresServerOptio
 /** Set by the first process of a run that starts a server: the folder with the data that all its servers begin with. */
 export const SHARED_CLUSTER = 'TEST_POSTGRES_CLUSTER'
 
-/** A copy takes a tenth of the time of `initdb`. Removed when the process that made it ends. */
+/** A copy takes a tenth of the time of `initdb`. */
 async function shareCluster(binaries: PostgresBinaries): Promise<string> {
-  const shared = process.env[SHARED_CLUSTER]
-  if (shared !== undefined) return shared
+  const folder = process.env[SHARED_CLUSTER] ?? (await makeCluster(binaries))
+  process.env[SHARED_CLUSTER] = folder
+  return folder
+}
+
+/** Removed when the process that made it ends. */
+async function makeCluster(binaries: PostgresBinaries): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'cardea-postgres-cluster-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   binaries.handOver(folder)
   await createCluster(binaries, folder, randomBytes(12).toString('hex'))
-  process.env[SHARED_CLUSTER] = folder
   return folder
 }
 
@@ -292,18 +314,23 @@ function isFree(port: number): Promise<boolean> {
 }
 
 async function killAll(folder: string): Promise<void> {
-  const postmaster = Number(readFileSync(join(folder, 'data', 'postmaster.pid'), 'utf8').split('\n')[0])
-  const family = [postmaster, ...childrenOf(postmaster)]
-  for (const pid of family) killNow(pid)
+  const family = listFamily(folder)
+  for (const pid of family) signal(pid, 'SIGKILL')
   await waitUntil(() => !family.some(isRunning))
+}
+
+/** All processes of a server. */
+function listFamily(folder: string): readonly number[] {
+  const postmaster = Number(readFileSync(join(folder, 'data', 'postmaster.pid'), 'utf8').split('\n')[0])
+  return [postmaster, ...childrenOf(postmaster)]
 }
 
 const childrenOf = (pid: number): number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
 
-function killNow(pid: number): void {
+function signal(pid: number, name: NodeJS.Signals): void {
   try {
-    process.kill(pid, 'SIGKILL')
+    process.kill(pid, name)
   } catch {
     // it ended by itself meanwhile
   }

@@ -10,8 +10,9 @@ import { type Log, SILENT_LOG } from '../../src/base/log.ts'
 import { openStore } from '../../src/store/create-store.ts'
 import type { Migration } from '../../src/store/migrations.ts'
 import { MIGRATIONS } from '../../src/store/migrations.ts'
-import { listUsers } from '../../src/store/operations/users.ts'
-import { createPool, migratePostgres } from '../../src/store/postgres/database.ts'
+import { selectUsers } from '../../src/store/operations/users.ts'
+import { createPool } from '../../src/store/postgres/client.ts'
+import { migratePostgres } from '../../src/store/postgres/database.ts'
 import { findBulk, toPostgres } from '../../src/store/postgres/engine.ts'
 import { STATEMENTS } from '../../src/store/statements.ts'
 import { describeStore, type StoreScene, withScene } from '../contract/store.ts'
@@ -45,7 +46,7 @@ describe('a PostgreSQL that fails', () => {
 
   it('a connection that breaks after it was handed out, before its first query, ends nothing', async () => {
     const place = await createPostgresPlace(server)
-    const pool = createPool(place.url, SILENT_LOG)
+    const pool = createPool({ url: () => place.url, max: 10, log: SILENT_LOG })
     try {
       const client = await pool.connect()
       const ended = new Promise<void>((resolve) => client.once('end', resolve))
@@ -93,7 +94,7 @@ describe('a PostgreSQL that fails', () => {
     const file = join(makeFolder(t), 'ca.pem')
     writeFileSync(file, '')
     const place = await createPostgresPlace(server)
-    const pool = createPool(`${place.url}&sslmode=disable&sslrootcert=${file}`, SILENT_LOG)
+    const pool = createPool({ url: () => `${place.url}&sslmode=disable&sslrootcert=${file}`, max: 10, log: SILENT_LOG })
     try {
       const [first, ...others] = await Promise.all(Array.from({ length: pool.options.max ?? 0 }, () => pool.connect()))
       const waiting = pool.connect()
@@ -251,11 +252,11 @@ describe('migrations of PostgreSQL', () => {
 
 describe('statements of PostgreSQL', () => {
   const bounds = { from: { name: 'a', isInclusive: true }, to: { name: 'b', isInclusive: false }, limit: 1 }
-  const listings = [listUsers({ limit: 1 }), listUsers(bounds), listUsers({ ...bounds, descending: true })]
+  const listings = [selectUsers({ limit: 1 }), selectUsers(bounds), selectUsers({ ...bounds, descending: true })]
   const all = [...Object.values(STATEMENTS), ...listings.map(({ statement }) => statement)]
   const texts = [
     ...all.map(({ name, text }) => [name, toPostgres(name, text)] as const),
-    ...['findVersion', 'putUser'].map((name) => [`${name} of many`, findBulk(name)] as const),
+    ...(['findVersion', 'putUser'] as const).map((name) => [`${name} of many`, findBulk(STATEMENTS[name])] as const),
   ]
 
   it(

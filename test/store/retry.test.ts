@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { DatabaseError } from 'pg'
 import { Refusal } from '../../src/base/errors.ts'
 import { IncompatibleStoreError } from '../../src/store/engine.ts'
-import { isConnectionLost, isRolledBack, toStoreError } from '../../src/store/postgres/errors.ts'
+import { isConnectionLost, isRolledBack, readPostgresError } from '../../src/store/postgres/errors.ts'
 import { toDelayMs, withRetries } from '../../src/store/retry.ts'
 
 const rules = { attempts: 3, firstDelayMs: 1, maxDelayMs: 2, isRetryable: (error: unknown) => error === 'again' }
@@ -61,10 +61,10 @@ function databaseError(code: string): DatabaseError {
 }
 
 const FAILURES: readonly [row: string, error: unknown, rolledBack: boolean, disconnected: boolean, code: string][] = [
-  ['serialisation failure', databaseError('40001'), true, false, 'defect'],
-  ['deadlock', databaseError('40P01'), true, false, 'defect'],
-  ['prepared statement gone', databaseError('26000'), true, false, 'defect'],
-  ['plan of an older schema', databaseError('0A000'), true, false, 'defect'],
+  ['serialisation failure', databaseError('40001'), true, false, 'store_unavailable'],
+  ['deadlock', databaseError('40P01'), true, false, 'store_unavailable'],
+  ['prepared statement gone', databaseError('26000'), true, false, 'store_unavailable'],
+  ['plan of an older schema', databaseError('0A000'), true, false, 'store_unavailable'],
   ['server shut down', databaseError('57P01'), false, true, 'store_unavailable'],
   ['connection failure', databaseError('08006'), false, true, 'store_unavailable'],
   ['statement took too long', databaseError('57014'), false, false, 'store_unavailable'],
@@ -73,8 +73,8 @@ const FAILURES: readonly [row: string, error: unknown, rolledBack: boolean, disc
   ['disk full', databaseError('53100'), false, false, 'store_unavailable'],
   ['wrong password', databaseError('28P01'), false, false, 'store_unavailable'],
   ['standby', databaseError('25006'), false, false, 'store_unavailable'],
-  ['unique violation', databaseError('23505'), false, false, 'defect'],
-  ['syntax error', databaseError('42601'), false, false, 'defect'],
+  ['unique violation', databaseError('23505'), false, false, 'store_unavailable'],
+  ['syntax error', databaseError('42601'), false, false, 'store_unavailable'],
   ['lost table', databaseError('42P01'), false, false, 'store_unavailable'],
   ['socket', Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }), false, true, 'store_unavailable'],
   ['several addresses', new AggregateError([new Error('connect ECONNREFUSED')]), false, true, 'store_unavailable'],
@@ -87,7 +87,7 @@ const FAILURES: readonly [row: string, error: unknown, rolledBack: boolean, disc
 describe('errors of PostgreSQL', () => {
   for (const [row, error, rolledBack, disconnected, code] of FAILURES) {
     it(row, () => {
-      const failure = toStoreError(error)
+      const failure = readPostgresError(error)
       assert.ok(failure instanceof Error)
       assert.doesNotMatch(JSON.stringify([failure, failure.cause, failure.message]), /hash of a password/)
       assert.deepEqual(

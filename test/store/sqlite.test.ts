@@ -8,7 +8,7 @@ import { type Log, SILENT_LOG } from '../../src/base/log.ts'
 import { openStore } from '../../src/store/create-store.ts'
 import type { Migration } from '../../src/store/migrations.ts'
 import { MIGRATIONS } from '../../src/store/migrations.ts'
-import { listUsers } from '../../src/store/operations/users.ts'
+import { selectUsers } from '../../src/store/operations/users.ts'
 import { configureConnection, migrateSqlite, openFile } from '../../src/store/sqlite/database.ts'
 import { toSqlite } from '../../src/store/sqlite/engine.ts'
 import { STATEMENTS } from '../../src/store/statements.ts'
@@ -132,6 +132,31 @@ describe('a SQLite file', () => {
     assert.equal(await writing, 1)
     await store.close()
   })
+
+  it('that another process is writing to never blocks the event loop, and keeps the order of writes', async () => {
+    const path = join(folder, 'turns.db')
+    const store = await openStore(`sqlite:${path}`, { log: SILENT_LOG })
+    const other = new DatabaseSync(path)
+    other.exec('BEGIN IMMEDIATE')
+    const writing = ['alice', 'bob', 'carl'].map((name) => createIn(store, name))
+    other.exec('COMMIT')
+    other.close()
+    assert.deepEqual(await Promise.all(writing), [1, 2, 3])
+    await store.close()
+    // what another process locks is refused at once
+    const own = openFile(path, SILENT_LOG)
+    assert.equal(own.prepare('PRAGMA busy_timeout').get()?.['timeout'], 0)
+    own.close()
+  })
+})
+
+describe('processes that write to one SQLite file', () => {
+  it('all get their turn', async () => {
+    const { runWriters } = await import(new URL('../../bench/writers.ts', import.meta.url).href)
+    const written: readonly { readonly written: number }[] = await runWriters(2, 1000, 4)
+    const all = written.reduce((sum, writer) => sum + writer.written, 0)
+    for (const writer of written) assert.ok(writer.written > all / 10, JSON.stringify(written))
+  })
 })
 
 describe('SQLite in memory', () => {
@@ -200,7 +225,7 @@ describe('migrations of SQLite', () => {
 
 describe('statements of SQLite', () => {
   const bounds = { from: { name: 'a', isInclusive: true }, to: { name: 'b', isInclusive: false }, limit: 1 }
-  const listings = [listUsers({ limit: 1 }), listUsers(bounds), listUsers({ ...bounds, descending: true })]
+  const listings = [selectUsers({ limit: 1 }), selectUsers(bounds), selectUsers({ ...bounds, descending: true })]
   const all = [...Object.values(STATEMENTS), ...listings.map(({ statement }) => statement)]
   const database = new DatabaseSync(':memory:')
   migrateSqlite(database, MIGRATIONS, SILENT_LOG)

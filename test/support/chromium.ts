@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { type Browser, type ConsoleMessage, chromium, type Page } from 'playwright-core'
+import { type Browser, type ConsoleMessage, chromium, type Locator, type Page } from 'playwright-core'
 import { buildConsole } from './console.ts'
 import type { Scope } from './scope.ts'
 
@@ -87,7 +87,7 @@ const shared: { browser?: Promise<Browser>; closing?: NodeJS.Timeout } = {}
 /** After the last file of a process nothing else closes it, and it would keep the process alive. */
 const UNUSED_MS = 2000
 
-/** Set by scripts/test-groups.ts: other files of this process may use a browser, too. */
+/** Set by scripts/test-run.ts: other files of this process may use a browser, too. */
 const isShared = process.env['TEST_SHARES_BROWSER'] !== undefined
 
 /**
@@ -216,6 +216,14 @@ export async function openAs(
 /** A window in which the administrator of `createTestCardea` is signed in. */
 export const openAsAdmin = (t: Scope, browser: Browser | undefined, options: WindowOptions): Promise<Window> =>
   openAs(t, browser, { ...options, name: 'admin', password: 'adminpw' })
+
+/** Waits until a form has saved its value and loaded it again: its button is disabled while it is busy, too. */
+export const waitForSaved = (button: Locator): Promise<void> =>
+  button.and(button.page().locator(':disabled:not([aria-busy=true])')).waitFor()
+
+/** Presses the keys of a shortcut one right after the other: the page waits a second for the next one. */
+export const pressSequence = (page: Page, ...keys: readonly string[]): Promise<unknown> =>
+  Promise.all(keys.map((key) => page.keyboard.press(key)))
 
 /** Exceptions and violations of the policy. Refused requests are part of the tests. */
 function watchProblems(page: Page): () => readonly string[] {

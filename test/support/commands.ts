@@ -8,6 +8,7 @@ import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bareEnvironment } from './process.ts'
+import type { Scope } from './scope.ts'
 
 export interface CommandResult {
   readonly code: number | null
@@ -36,10 +37,30 @@ const END_OF_LOG = '\0'
 
 const idle: ChildProcess[] = []
 
+type RunCommand = (args: readonly string[], options?: CommandOptions) => Promise<CommandResult>
+
 /** Runs `cardea …` to its end. For what only a process of its own can show, use `run` of process.ts. */
-export async function runCommand(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+export const runCommand: RunCommand = async (args, options) => {
+  const host = idle.pop() ?? startHost(bareEnvironment())
+  const result = await runAt(host, args, options)
+  idle.push(host)
+  return result
+}
+
+/** Runs commands in a process of the scope, which has sources and environment of its own. One at a time. */
+export function openCommands(scope: Scope, env: Readonly<Record<string, string>>): RunCommand {
+  const { TEST_PROGRAM: _bundled, ...bare } = bareEnvironment()
+  const host = startHost({ ...bare, ...env })
+  scope.after(() => host.kill('SIGKILL'))
+  return (args, options) => runAt(host, args, options)
+}
+
+async function runAt(
+  host: ChildProcess,
+  args: readonly string[],
+  options: CommandOptions = {},
+): Promise<CommandResult> {
   const { cwd = tmpdir(), env, input } = options
-  const host = idle.pop() ?? startHost()
   host.channel?.ref()
   const logged = collectLog(host)
   host.send({
@@ -49,15 +70,14 @@ export async function runCommand(args: readonly string[], options: CommandOption
   const [result]: CommandResult[] = await once(host, 'message')
   const log = await logged
   host.channel?.unref()
-  idle.push(host)
   if (!result) throw new Error('a host sent nothing')
   return { ...result, stderr: log + result.stderr }
 }
 
 /** An idle host does not keep this process alive, and ends with it: all test files of a process use the same hosts. */
-function startHost(): ChildProcess {
+function startHost(env: Readonly<Record<string, string>>): ChildProcess {
   const stdio = ['ignore', 'ignore', 'pipe', 'ipc'] as const
-  const host = fork(join(import.meta.dirname, 'command-host.ts'), { env: bareEnvironment(), stdio: [...stdio] })
+  const host = fork(join(import.meta.dirname, 'command-host.ts'), { env, stdio: [...stdio] })
   host.stderr?.setEncoding('utf8')
   if (host.stderr instanceof Socket) host.stderr.unref()
   host.unref()

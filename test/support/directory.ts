@@ -1,14 +1,16 @@
 import type { Clock, SharedClock } from '../../src/base/clock.ts'
 import { Refusal } from '../../src/base/errors.ts'
 import { SILENT_LOG } from '../../src/base/log.ts'
+import { createAlone } from '../../src/base/siblings.ts'
 import { readAdministrators } from '../../src/directory/administrators.ts'
+import { PROGRAM } from '../../src/directory/caller.ts'
 import type { Administration, DirectorySettings } from '../../src/directory/deps.ts'
 import { createDirectory, type Directory } from '../../src/directory/directory.ts'
 import type { SettingList } from '../../src/directory/store-port/settings.ts'
 import type { Store } from '../../src/directory/store-port/store.ts'
 import type { User } from '../../src/directory/users/user.ts'
 import type { UserEditor } from '../../src/directory/users/user-operations.ts'
-import { ANY_USER } from '../../src/directory/users/user-operations.ts'
+import { recordFurther, SECURITY_EVENTS } from '../../src/modules.ts'
 import type { SecurityEvents } from '../../src/observe/security-events.ts'
 import { createHasher } from '../../src/passwords/hasher.ts'
 import { openStore } from '../../src/store/create-store.ts'
@@ -16,7 +18,7 @@ import { FeedFollower } from '../../src/store/feed.ts'
 import type { Scope } from './scope.ts'
 
 export const setRoles = (directory: UserEditor, name: string, roles: readonly string[]): Promise<User> =>
-  directory.changeUser(name, ANY_USER, (user) => ({ ...user, document: { ...user.document, roles } }))
+  directory.changeUser(name, PROGRAM, (user) => ({ ...user, document: { ...user.document, roles } }))
 
 /** Time that moves only with `advance`. */
 export interface TestClock extends Clock {
@@ -41,13 +43,19 @@ export const toShared = (clock: Clock): SharedClock => ({ nowMs: () => clock.now
 /** Longer than any test: changes arrive only by `catchUp`. */
 const NEVER_MS = 3_600_000
 
+export interface ChangedSettings extends Partial<Omit<DirectorySettings, 'chttpd_auth'>> {
+  readonly chttpd_auth?: Partial<DirectorySettings['chttpd_auth']>
+}
+
 export interface TestNodeOptions {
   /** `sqlite::memory:` unless given. */
   readonly url?: string
-  readonly settings?: Partial<DirectorySettings>
+  readonly settings?: ChangedSettings
   readonly clock?: Clock
   /** The time of the store, if it is not that of `clock`. */
   openTime?(store: Store): Promise<SharedClock>
+  /** The store with a deliberate fault. */
+  change?(store: Store): Store
   /** Never by itself unless given. */
   readonly pollMs?: number
   readonly events?: SecurityEvents
@@ -70,16 +78,19 @@ export interface TestNode {
 
 const SETTINGS: DirectorySettings = {
   parameters: { scheme: 'pbkdf2', prf: 'sha256', iterations: 2 },
-  maxIterations: 1_000_000_000,
+  chttpd_auth: {
+    max_iterations: 1_000_000_000,
+    upgrade_hash_on_auth: true,
+    auth_cache_size: 100,
+    max_sessions: 0,
+  },
+  store: { 'max-staleness': 60_000 },
+  admin: { 'second-factor-roles': [] },
+  auth: { names: 'exact' },
   rules: [],
-  upgradesHashes: true,
-  cacheSize: 100,
-  maxStalenessMs: 60_000,
   maxSessionSeconds: 3600,
-  maxSessions: 0,
-  factorRoles: [],
   reservedPrefixes: [],
-  foldsNames: false,
+  addressesSignIn: false,
   roleIssuers: new Map(),
 }
 
@@ -87,9 +98,11 @@ const OWN_KEY = Buffer.from('the own key of every node of a test')
 
 /** A directory over a store of its own or a shared one, with the administrators the store holds. */
 export async function openTestNode(scope: Scope, options: TestNodeOptions = {}): Promise<TestNode> {
-  const store = await openStore(options.url ?? 'sqlite::memory:', { log: SILENT_LOG })
+  const opened = await openStore(options.url ?? 'sqlite::memory:', { log: SILENT_LOG })
+  const store = options.change?.(opened) ?? opened
   const clock = options.clock ?? createTestClock()
-  const settings = { ...SETTINGS, ...options.settings }
+  const chttpd_auth = { ...SETTINGS.chttpd_auth, ...options.settings?.chttpd_auth }
+  const settings = { ...SETTINGS, ...options.settings, chttpd_auth }
   const line = createLine(options.pollMs === undefined ? { ...store, onWake: () => () => {} } : store)
   const directory = await createDirectory({
     store: line.store,
@@ -99,7 +112,9 @@ export async function openTestNode(scope: Scope, options: TestNodeOptions = {}):
     settings: () => settings,
     follow: (deps) => new FeedFollower(line.store, { ...deps, clock, pollMs: options.pollMs ?? NEVER_MS }),
     clock: (await options.openTime?.(store)) ?? toShared(clock),
-    events: options.events ?? { record: () => {}, requireRecording: () => {} },
+    siblings: createAlone(),
+    events: options.events ?? { rows: SECURITY_EVENTS, record: () => {}, requireRecording: () => {} },
+    recordFurther,
     log: SILENT_LOG,
   })
   let isClosed = false
@@ -152,6 +167,9 @@ async function createAdministration(store: Store): Promise<Administration> {
       if (totp === undefined) await store.unsetSetting(setting)
       else await store.setSetting({ ...setting, text: JSON.stringify(totp) })
       known = read(await store.listSettings())
+    },
+    async setPasskeys() {
+      throw new Error('the administrators of these tests have no passkeys')
     },
     refresh: async () => {
       known = read(await store.listSettings())

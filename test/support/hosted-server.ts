@@ -24,6 +24,8 @@ const END_OF_OUTPUT = '\0'
 const STOP_LIMIT_MS = 10_000
 
 const idle = new Set<ChildProcess>()
+/** Hosts whose server was asked to stop. A second SIGTERM could arrive when the next server of the host runs. */
+const stopping = new WeakSet<ChildProcess>()
 
 /** A server that ends with its scope. */
 export function startShared(scope: Scope, args: readonly string[], options: SharedOptions = {}): Started {
@@ -40,6 +42,7 @@ interface SharedOptions {
 export function startHosted(args: readonly string[], cwd: string, env: Readonly<Record<string, string>> = {}): Started {
   const [host = startHost()] = idle
   idle.delete(host)
+  stopping.delete(host)
   host.channel?.ref()
   const output: Output = { stdout: '', stderr: '' }
   const detach = collect(host, output)
@@ -59,7 +62,7 @@ export function startHosted(args: readonly string[], cwd: string, env: Readonly<
 /** Its process is kept for the next server, unless it does not stop. */
 export async function endHosted({ child, ended }: Started): Promise<void> {
   if (idle.has(child) || child.exitCode !== null || child.signalCode !== null) return
-  child.kill('SIGTERM')
+  if (!stopping.has(child)) child.kill('SIGTERM')
   const isLate = pause(STOP_LIMIT_MS, true, { ref: false })
   if ((await Promise.race([ended, isLate])) === true) child.kill('SIGKILL')
 }
@@ -69,6 +72,11 @@ function startHost(): ChildProcess {
   const stdio = ['ignore', 'pipe', 'pipe', 'ipc'] as const
   const host = fork(join(import.meta.dirname, 'server-host.ts'), { env: bareEnvironment(), stdio: [...stdio] })
   host.setMaxListeners(0).once('exit', () => idle.delete(host))
+  const kill = host.kill.bind(host)
+  host.kill = (signal) => {
+    if (signal === 'SIGTERM') stopping.add(host)
+    return kill(signal)
+  }
   for (const stream of [host.stdout, host.stderr]) {
     stream?.setEncoding('utf8')
     if (stream instanceof Socket) stream.unref()

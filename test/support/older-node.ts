@@ -4,7 +4,9 @@ import { delimiter, join } from 'node:path'
 import { ROOT } from './process.ts'
 
 /** The version Cardea requires. */
-export const NEEDED: string = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).engines.node.slice(2)
+export const NEEDED: string = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).engines.node.match(
+  /[\d.]+/,
+)[0]
 
 const versionOf = (node: string): string => execFileSync(node, ['--version'], { encoding: 'utf8' }).trim().slice(1)
 

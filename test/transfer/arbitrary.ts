@@ -110,8 +110,13 @@ const token: fc.Arbitrary<AccessToken> = fc
     }),
     fc.constantFrom('databases', 'services', undefined),
     names,
+    fc.boolean(),
   )
-  .map(([each, key, list]) => (key === undefined ? each : { ...each, [key]: list }))
+  .map(([each, key, list, isReadOnly]) => ({
+    ...each,
+    ...(key && { [key]: list }),
+    ...(key === 'databases' && isReadOnly && { access: 'ro' as const }),
+  }))
 
 export const user: fc.Arbitrary<User> = record({
   kind: fc.constant('user' as const),
@@ -133,10 +138,18 @@ const links = fc.array(record({ provider: fc.constant('staff'), issuer: text, su
   maxLength: 2,
 })
 
-/** With an expiry date, a required password change and accounts at identity providers, or without. */
+const address = record({ text: fc.constantFrom('Ann@example.com', 'b+c@xn--bcher-kva.example'), verifiedAt: fc.nat() })
+
+/** With an expiry date, a required password change, accounts at identity providers and an address, or without. */
 export const limitedUser: fc.Arbitrary<User> = fc
-  .tuple(user, fc.option(fc.nat(), { nil: undefined }), fc.boolean(), fc.option(links, { nil: undefined }))
-  .map(([each, expiresAt, mustChange, external]) => {
+  .tuple(
+    user,
+    fc.option(fc.nat(), { nil: undefined }),
+    fc.boolean(),
+    fc.option(links, { nil: undefined }),
+    fc.option(address, { nil: undefined }),
+  )
+  .map(([each, expiresAt, mustChange, external, verified]) => {
     const limited = withField(withField(each, 'mustChangePassword', mustChange), 'expiresAt', expiresAt)
-    return withField(limited, 'links', external)
+    return withField(withField(limited, 'links', external), 'address', verified)
   })

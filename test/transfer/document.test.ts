@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { createUser } from '../../src/directory/users/revisions.ts'
+import { createEmptyUser } from '../../src/directory/users/revisions.ts'
 import type { User } from '../../src/directory/users/user.ts'
 import { writeDocument } from '../../src/transfer/document.ts'
 import { user as anyUser, members, name, pbkdf2, roles, simple } from './arbitrary.ts'
@@ -116,7 +116,7 @@ const write = (user: User) => {
   const { text, losses } = writeDocument(user, ID_PREFIX)
   return { document: JSON.parse(text), losses }
 }
-const BOB = createUser('bob', {
+const BOB = createEmptyUser('bob', {
   scheme: 'pbkdf2',
   prf: 'sha',
   salt: 's',
@@ -169,7 +169,9 @@ describe('writing user documents', () => {
 
   it('names everything else that a document does not hold', () => {
     const multiModel = { ...BOB.multiModel, extra: { team: 'x' }, config: { theme: 'dark' } }
-    assert.deepEqual(write({ ...BOB, multiModel, links: [LINK] }).losses, ['links', 'extra', 'config'])
+    const address = { text: 'bob@example.com', verifiedAt: 1 }
+    const { losses } = write({ ...BOB, multiModel, links: [LINK], address })
+    assert.deepEqual(losses, ['links', 'address', 'extra', 'config'])
   })
 
   it('is the inverse of reading', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { createUser } from '../../src/directory/users/revisions.ts'
+import { createEmptyUser } from '../../src/directory/users/revisions.ts'
 import type { User } from '../../src/directory/users/user.ts'
 import { createHasher } from '../../src/passwords/hasher.ts'
 import { writeMultiModelUser } from '../../src/transfer/multi-model.ts'
@@ -135,7 +135,7 @@ describe('reading users of ArangoDB', () => {
   })
 })
 
-const BOB = createUser('bob', { scheme: 'salted', method: 'sha256', salt: 's', hash: HASH })
+const BOB = createEmptyUser('bob', { scheme: 'salted', method: 'sha256', salt: 's', hash: HASH })
 
 describe('writing users of ArangoDB', () => {
   const PBKDF2: User = { ...BOB, password: { scheme: 'pbkdf2', prf: 'sha256', iterations: 1, salt: 's', hash: HASH } }

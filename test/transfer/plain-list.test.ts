@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { ListReader } from '../../src/transfer/list-reader.ts'
 import { readPlainList, renderListProblem } from '../../src/transfer/plain-list.ts'
 
-const KNOWN = 'name, password, mustChangePassword, roles, grants, expires, active'
+const KNOWN = 'name, active, expires, mustChangePassword, roles, grants, password'
 
 const ROWS: readonly { title: string; text: string; problems: readonly string[]; names?: readonly string[] }[] = [
   {

@@ -72,6 +72,18 @@ export function explain(error: unknown): readonly string[] {
 
 const good: CardeaOptions = { chttpd: { port: 5984 } }
 
+/** What modules add. */
+export async function useModules({ events, passwordLinks }: Cardea): Promise<number> {
+  events.on('password-link.used', ({ fields }) => fields.subject.toUpperCase())
+  return (await passwordLinks.create('ada')).expiresAt.getTime()
+}
+
+/** The options of modules. */
+export const useModuleOptions = (): Promise<Cardea> =>
+  createCardea({
+    options: { document: { grants: 'enforce' }, mail: { url: 'smtps://mail.example.com', 'sign-up': 'verified' } },
+  })
+
 export async function useWrongly(cardea: Cardea): Promise<void> {
   // @ts-expect-error an unknown option
   await createCardea({ options: { chttpd: { prot: 5984 } } })

@@ -5,11 +5,13 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import { toFlags } from '../../src/config/flags.ts'
+import { PROGRAM } from '../../src/directory/caller.ts'
 import type { Store } from '../../src/directory/store-port/store.ts'
-import { ANY_USER } from '../../src/directory/users/user-operations.ts'
 import { openLiveConfig } from '../../src/live-config/live-config.ts'
 import { ConfigError, openConfiguration } from '../../src/live-config/load.ts'
 import { createSettingsService } from '../../src/live-config/settings-service.ts'
+import { OPTION_TABLE } from '../../src/module-options.ts'
+import { KERNEL_ROWS } from '../../src/modules.ts'
 import type { StoredPassword } from '../../src/passwords/schemes.ts'
 import { openStore } from '../../src/store/create-store.ts'
 import { type App, createApp } from '../../src/wiring/app.ts'
@@ -30,7 +32,7 @@ const toOptions = (options: Options, files: readonly string[] = []) => {
   const merged = Object.entries({ ...OPTIONS, ...options })
   const all = Object.fromEntries(merged.map(([section, given]) => [section, { ...OPTIONS[section], ...given }]))
   const flags = { configs: files, flags: toFlags(all), problems: [] }
-  return { load: () => openConfiguration({ flags, env: {}, cwd: process.cwd() }), log: SILENT_LOG }
+  return { load: () => openConfiguration({ table: OPTION_TABLE, flags, env: {}, cwd: process.cwd() }), log: SILENT_LOG }
 }
 
 async function openApp(t: TestContext, options: Options = {}, files: readonly string[] = []): Promise<App> {
@@ -62,11 +64,11 @@ describe('a user', () => {
   it('signs in at both doors, and enters only granted databases at the multi-model door', async (t) => {
     const app = await openApp(t)
     const ask = await askDoors(app)
-    await app.directory.createUser({ name: 'ada', password: { password: 'analytical' } })
+    await app.directory.createUser({ name: 'ada', password: { password: 'analytical' } }, PROGRAM)
     assert.deepEqual(await ask('ada:analytical'), [200, 401])
-    await app.directory.setGrant('ada', ANY_USER, { database: '_system' }, 'ro')
+    await app.directory.setGrant('ada', PROGRAM, { database: '_system' }, 'ro')
     assert.deepEqual(await ask('ada:analytical'), [200, 200])
-    await app.directory.setGrant('ada', ANY_USER, { database: '_system' }, 'none')
+    await app.directory.setGrant('ada', PROGRAM, { database: '_system' }, 'none')
     assert.deepEqual(await ask('ada:analytical'), [200, 401])
     assert.deepEqual(await ask('ada:wrong'), [401, 401])
     assert.deepEqual(await ask('root:secret'), [200, 200])
@@ -75,12 +77,12 @@ describe('a user', () => {
   it('a changed password and a deactivation take effect at once', async (t) => {
     const app = await openApp(t)
     const ask = await askDoors(app)
-    await app.directory.createUser({ name: 'ada', password: { password: 'analytical' } })
+    await app.directory.createUser({ name: 'ada', password: { password: 'analytical' } }, PROGRAM)
     assert.equal((await ask('ada:analytical'))[0], 200)
-    await app.directory.setPassword('ada', ANY_USER, { password: 'engine' })
+    await app.directory.setPassword('ada', PROGRAM, { password: 'engine' })
     assert.equal((await ask('ada:analytical'))[0], 401)
     assert.equal((await ask('ada:engine'))[0], 200)
-    await app.directory.setActive('ada', ANY_USER, false)
+    await app.directory.setActive('ada', PROGRAM, false)
     assert.equal((await ask('ada:engine'))[0], 401)
   })
 
@@ -88,9 +90,9 @@ describe('a user', () => {
     const app = await openApp(t, { chttpd_auth: { min_iterations: 2 } })
     const ask = await askDoors(app)
     const stored: StoredPassword = { scheme: 'pbkdf2', prf: 'sha', iterations: 1, salt: 'aa', hash: '00' }
-    await app.directory.createUser({ name: 'ada', password: { stored } })
+    await app.directory.createUser({ name: 'ada', password: { stored } }, PROGRAM)
     assert.deepEqual(await ask('ada:analytical'), [403, 401])
-    await app.directory.setPassword('ada', ANY_USER, { password: 'analytical' })
+    await app.directory.setPassword('ada', PROGRAM, { password: 'analytical' })
     assert.equal((await ask('ada:analytical'))[0], 200, 'a new password lies within the limits')
     assert.deepEqual(await ask('root:secret'), [200, 200])
   })
@@ -103,7 +105,7 @@ describe('a user', () => {
       const store = { url: `sqlite:${folder}/cardea.db` }
       const app = await openApp(t, { store, chttpd_auth: { upgrade_hash_on_auth } })
       const ask = await askDoors(app)
-      await app.directory.createUser({ name: 'ada', password: { stored: old } })
+      await app.directory.createUser({ name: 'ada', password: { stored: old } }, PROGRAM)
       assert.equal((await ask('ada:apple'))[0], 200)
       await app.close()
       assert.equal((await readPassword(store.url, 'ada')).scheme, upgrade_hash_on_auth ? 'pbkdf2' : 'simple')
@@ -112,9 +114,9 @@ describe('a user', () => {
 
   it('has its password hashed in the configured scheme', async (t) => {
     const app = await openApp(t, { chttpd_auth: { password_scheme: 'simple' } })
-    const { password } = await app.directory.createUser({ name: 'ada', password: { password: 'analytical' } })
+    const { password } = await app.directory.createUser({ name: 'ada', password: { password: 'analytical' } }, PROGRAM)
     assert.equal(password.scheme, 'simple')
-    assert.match(await app.directory.setAdministrator('ada', { password: 'x' }), /^-hashed-/)
+    assert.match(await app.directory.setAdministrator('ada', PROGRAM, { password: 'x' }), /^-hashed-/)
   })
 })
 
@@ -159,15 +161,15 @@ describe('password rules', () => {
   })
 
   it('cannot be set to an invalid value', async (t) => {
-    const liveConfig = await openLiveConfig(toOptions({}))
+    const liveConfig = await openLiveConfig({ ...toOptions({}), rows: KERNEL_ROWS })
     t.after(() => liveConfig.kernel.store.close())
     const settings = createSettingsService(liveConfig)
     await assert.rejects(
-      settings.set({ section: 'chttpd_auth', key: 'password_regexp', text: '["("]' }),
+      settings.set({ section: 'chttpd_auth', key: 'password_regexp', text: '["("]' }, PROGRAM),
       (error) => error instanceof Error,
     )
     assert.equal(liveConfig.get().settings.values.chttpd_auth.password_regexp, '')
-    await settings.set({ section: 'chttpd_auth', key: 'password_regexp', text: '["[0-9]"]' })
+    await settings.set({ section: 'chttpd_auth', key: 'password_regexp', text: '["[0-9]"]' }, PROGRAM)
     assert.equal(liveConfig.get().settings.values.chttpd_auth.password_regexp, '["[0-9]"]')
   })
 
@@ -178,8 +180,8 @@ describe('password rules', () => {
     t.after(app.close)
     assert.ok(warnings.some((text) => text.includes('does not conform')))
     const draft = { name: 'ada', password: { password: 'analytical' } }
-    await assert.rejects(app.directory.createUser(draft), isRefused('password_refused'))
-    await assert.rejects(app.directory.setAdministrator('ada', draft.password), isRefused('password_refused'))
+    await assert.rejects(app.directory.createUser(draft, PROGRAM), isRefused('password_refused'))
+    await assert.rejects(app.directory.setAdministrator('ada', PROGRAM, draft.password), isRefused('password_refused'))
   })
 })
 
@@ -187,8 +189,8 @@ describe('administrators', () => {
   it('changed at run time stay so after a restart, whatever the flags are', async (t) => {
     const options = { store: { url: `sqlite:${createFolder(t)}/cardea.db` }, admins: { root: 'secret', ada: 'x' } }
     const first = await openApp(t, options)
-    const text = await first.directory.setAdministrator('root', { password: 'other' })
-    await first.directory.removeAdministrator('ada')
+    const text = await first.directory.setAdministrator('root', PROGRAM, { password: 'other' })
+    await first.directory.removeAdministrator('ada', PROGRAM)
     await first.close()
     const second = await openApp(t, options)
     assert.deepEqual(second.directory.listAdministrators(), [{ name: 'root', text }])
@@ -202,7 +204,7 @@ describe('administrators', () => {
     await first.close()
     const second = await openApp(t, options)
     assert.equal(await second.directory.isSessionLive(session), true)
-    await second.directory.setAdministrator('root', { password: 'other' })
+    await second.directory.setAdministrator('root', PROGRAM, { password: 'other' })
     assert.equal(await second.directory.isSessionLive(session), false)
   })
 
@@ -226,17 +228,17 @@ describe('administrators', () => {
     writeFileSync(file, '[admins]\nada = analytical ; her own\n', { mode: 0o600 })
     const app = await openApp(t, {}, [file])
     assert.doesNotMatch(readFileSync(file, 'utf8'), /analytical/)
-    const text = await app.directory.setAdministrator('ada', { password: 'engine' })
-    await app.directory.createUser({ name: 'bob' })
-    await app.directory.setAdministrator('third', { password: 'x' })
+    const text = await app.directory.setAdministrator('ada', PROGRAM, { password: 'engine' })
+    await app.directory.createUser({ name: 'bob' }, PROGRAM)
+    await app.directory.setAdministrator('third', PROGRAM, { password: 'x' })
     assert.equal(app.directory.listAdministrators().find(({ name }) => name === 'ada')?.text, text)
   })
 
   it('that are removed while a new password is hashed do not come back', async (t) => {
     const { directory } = await openApp(t, { admins: { root: 'secret', ada: 'analytical' } })
-    const changing = directory.setAdministrator('ada', { password: 'engine' }, { expected: 'existing' })
+    const changing = directory.setAdministrator('ada', PROGRAM, { password: 'engine' }, { expected: 'existing' })
     const refused = assert.rejects(changing, isRefused('not_found'))
-    await directory.removeAdministrator('ada')
+    await directory.removeAdministrator('ada', PROGRAM)
     await refused
     assert.equal(directory.isAdministrator('ada'), false)
   })
@@ -248,7 +250,9 @@ describe('administrators', () => {
     it(`are created once by requests at the same time for ${names.join(', ')}`, async (t) => {
       const { directory } = await openApp(t)
       const outcomes = await Promise.allSettled(
-        names.map((name, i) => directory.setAdministrator(name, { password: `engine ${i}` }, { expected: 'new' })),
+        names.map((name, i) =>
+          directory.setAdministrator(name, PROGRAM, { password: `engine ${i}` }, { expected: 'new' }),
+        ),
       )
       const created = outcomes.filter(({ status }) => status === 'fulfilled')
       assert.equal(created.length, 1)
@@ -257,7 +261,7 @@ describe('administrators', () => {
 
   it('cannot all be removed', async (t) => {
     const { directory } = await openApp(t)
-    await assert.rejects(directory.removeAdministrator('root'), isRefused('forbidden'))
+    await assert.rejects(directory.removeAdministrator('root', PROGRAM), isRefused('forbidden'))
   })
 })
 

@@ -1,4 +1,5 @@
 // Administrators in files: the hash made of a clear text belongs to the line it stood in, whatever the store keeps.
+
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,13 +9,16 @@ import { type TestContext, test } from 'node:test'
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
 import { SILENT_LOG } from '../../src/base/log.ts'
 import { toFlags } from '../../src/config/flags.ts'
+import { PROGRAM } from '../../src/directory/caller.ts'
 import { openLiveConfig } from '../../src/live-config/live-config.ts'
 import { openConfiguration } from '../../src/live-config/load.ts'
 import { buildSnapshot, type ConfigSnapshot, rebuildFromStore } from '../../src/live-config/snapshot.ts'
 import { createStoredLayer } from '../../src/live-config/stored-layer.ts'
+import { OPTION_TABLE } from '../../src/module-options.ts'
+import { KERNEL_ROWS } from '../../src/modules.ts'
 import { createHasher } from '../../src/passwords/hasher.ts'
 import { openStore } from '../../src/store/create-store.ts'
-import { openDirectory } from '../../src/wiring/parts.ts'
+import { openDirectory } from '../../src/wiring/core.ts'
 
 const stored = (password: string) => `-hashed-${createHash('sha1').update(`${password}salt`).digest('hex')},salt`
 const ROOT = `root = ${stored('root')}`
@@ -25,10 +29,11 @@ async function open(t: TestContext) {
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const file = join(folder, 'a.ini')
   const flags = toFlags({ store: { url: `sqlite:${join(folder, 'store.db')}` }, chttpd_auth: { iterations: 1 } })
-  const load = () => openConfiguration({ flags: { configs: [folder], flags, problems: [] }, env: {}, cwd: '/' })
+  const load = () =>
+    openConfiguration({ table: OPTION_TABLE, flags: { configs: [folder], flags, problems: [] }, env: {}, cwd: '/' })
   const start = async () => {
-    const liveConfig = await openLiveConfig({ load, log: SILENT_LOG })
-    return { liveConfig, directory: await openDirectory(liveConfig) }
+    const liveConfig = await openLiveConfig({ rows: KERNEL_ROWS, load, log: SILENT_LOG })
+    return { liveConfig, directory: await openDirectory(liveConfig, {}) }
   }
   const write = (...lines: string[]) => writeFileSync(file, `[admins]\n${lines.join('\n')}\n`, { mode: 0o600 })
   write(ROOT, 'ada = secret')
@@ -95,7 +100,7 @@ test('a section that no longer counts creates no administrator', async (t) => {
 
 test('a change at run time overrides the line, and stays without it', async (t) => {
   const { write, directory, read } = await open(t)
-  const changed = await directory().setAdministrator('ada', { password: 'changed' })
+  const changed = await directory().setAdministrator('ada', PROGRAM, { password: 'changed' })
   assert.equal(await read(), changed)
   write(ROOT, 'ada = secret')
   assert.equal(await read(), changed, 'the same text again is no new intent')
@@ -108,14 +113,14 @@ test('a change at run time overrides the line, and stays without it', async (t) 
 test('a hash set at run time is kept when the line with the same hash is removed', async (t) => {
   const { write, line, directory, read } = await open(t)
   const hash = line()
-  await directory().setAdministrator('ada', { stored: hash })
+  await directory().setAdministrator('ada', PROGRAM, { stored: hash })
   write(ROOT)
   assert.equal(await read(), hash)
 })
 
 test('an administrator deleted at run time stays deleted until the line changes', async (t) => {
   const { write, directory, read } = await open(t)
-  await directory().removeAdministrator('ada')
+  await directory().removeAdministrator('ada', PROGRAM)
   assert.equal(await read(), undefined)
   for (const text of ['secret', stored('other')]) {
     write(ROOT, `ada = ${text}`)
@@ -135,12 +140,18 @@ test('nodes that start at the same time agree on one hash of a line', async (t) 
     const file = join(folder, 'a.ini')
     writeFileSync(file, `[admins]\n${text}\n`, { mode: 0o600 })
     return {
-      reader: openConfiguration({ flags: { configs: [file], flags, problems: [] }, env: {}, cwd: '/' }),
+      reader: openConfiguration({
+        table: OPTION_TABLE,
+        flags: { configs: [file], flags, problems: [] },
+        env: {},
+        cwd: '/',
+      }),
       deps: {
         runtime: createStoredLayer(store, SYSTEM_CLOCK),
         hasher: createHasher({ queue: () => 10 }),
         log: SILENT_LOG,
         mayLackAdministrator: true,
+        ownSecret: '',
         checkSecrets: () => undefined,
       },
     }

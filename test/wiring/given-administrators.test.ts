@@ -45,7 +45,9 @@ test('another password takes effect, and a removed administrator cannot sign in'
 
 test('without the only administrator there is no start', async (t) => {
   const store = { url: `sqlite:${join(makeFolder(t), 'store.db')}` }
-  await (await createCardea({ options: { store, chttpd_auth: { iterations: 1 }, admins: { ada: 'one' } } })).close()
+  await (
+    await createCardea({ options: { store, chttpd_auth: { iterations: 1 }, admins: { ada: 'long enough password' } } })
+  ).close()
   await assert.rejects(createCardea({ options: { store, admins: {} } }), (error) => error instanceof StartError)
 })
 

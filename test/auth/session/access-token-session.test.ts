@@ -1,9 +1,11 @@
 /** Sessions of the document door that were opened with an access token: exactly its limits, and its end. */
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { ACCESS_TOKEN_SESSION } from '../../../src/auth/session/account-session.ts'
+import { mintCookie, readCookie, SESSION_ID_BYTES } from '../../../src/auth/session/cookie-value.ts'
 import { createAccessToken, toTokenMark, withoutToken, withToken } from '../../../src/directory/access-token.ts'
-import { ANY_USER } from '../../../src/directory/users/user-operations.ts'
+import { PROGRAM } from '../../../src/directory/caller.ts'
 import type { Scope } from '../../support/scope.ts'
 import { openSessions } from '../sessions.ts'
 
@@ -13,11 +15,11 @@ const LIFETIME = 1000
 async function openByToken(scope: Scope, settings: Parameters<typeof openSessions>[1] = {}) {
   const opened = await openSessions(scope, settings)
   const { clock, directory, accounts } = opened
-  await directory.createUser({ name: 'ada', password: { password: 'pw' } })
+  await directory.createUser({ name: 'ada', password: { password: 'pw' } }, PROGRAM)
   const createdAt = Math.floor(clock.nowMs() / 1000)
   const given = { name: 'program', createdAt, validUntil: createdAt + LIFETIME, databases: ['sales'] }
   const { token } = createAccessToken({ user: 'ada', ...given })
-  await directory.changeUser('ada', ANY_USER, (user) => withToken(user, token))
+  await directory.changeUser('ada', PROGRAM, (user) => withToken(user, token))
   const account = (await directory.findAccount('ada')) ?? assert.fail()
   const accessToken = toTokenMark({ id: 0, ...token })
   const { value, maxAgeSeconds } = accounts.open(account, { hasPassword: false, hasFactor: false, accessToken })
@@ -59,16 +61,39 @@ test('ends with the longest lifetime of sessions, if that is earlier', async (t)
 test('ends when its token is deleted, and is never another session then', async (t) => {
   const { cookie, findAccepted, read, directory } = await openByToken(t)
   assert.ok(await findAccepted(cookie))
-  await directory.changeUser('ada', ANY_USER, (user) => withoutToken(user, () => true))
+  await directory.changeUser('ada', PROGRAM, (user) => withoutToken(user, () => true))
   assert.equal(await findAccepted(cookie), undefined)
   // ended, not forged: nothing is recorded
   assert.deepEqual(await read(cookie), { kind: 'absent' })
 })
 
+test('costs a forged cookie no second signature, with or without a session of its id', async (t) => {
+  const { accounts, secrets, cookie, clock } = await openByToken(t)
+  let reads = 0
+  const { accepted } = secrets
+  t.after(() => Object.assign(secrets, { accepted }))
+  Object.assign(secrets, {
+    accepted: () => {
+      reads += 1
+      return accepted()
+    },
+  })
+  const issuedAt = Math.floor(clock.nowMs() / 1000)
+  const forge = (id: Uint8Array) =>
+    readCookie(mintCookie({ name: 'ada', issuedAt, id }, { secret: randomBytes(16), salt: '', algorithm: 'sha256' }))
+  const ownId = readCookie(cookie)?.tail.subarray(0, SESSION_ID_BYTES) ?? assert.fail()
+  for (const id of [randomBytes(SESSION_ID_BYTES), ownId]) {
+    reads = 0
+    assert.equal(await accounts.find(forge(id) ?? assert.fail()), undefined)
+    // one to compare with what is remembered, one for Cardea's form and one for CouchDB's
+    assert.equal(reads, 3)
+  }
+})
+
 test('ends with the session epoch of its user', async (t) => {
   const { cookie, findAccepted, directory } = await openByToken(t)
   assert.ok(await findAccepted(cookie))
-  await directory.signOut('ada', ANY_USER)
+  await directory.signOut('ada', PROGRAM)
   assert.equal(await findAccepted(cookie), undefined)
 })
 

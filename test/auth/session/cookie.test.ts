@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { ANY_USER } from '../../../src/directory/users/user-operations.ts'
+import { PROGRAM } from '../../../src/directory/caller.ts'
 import { openSessions } from '../sessions.ts'
 
 const DRAFT = { name: 'ada', password: { password: 'pw' }, roles: ['math'] }
 
 test('a session expires one timeout after its last request', async (t) => {
   const { clock, directory, open, findAccepted } = await openSessions(t)
-  await directory.createUser(DRAFT)
+  await directory.createUser(DRAFT, PROGRAM)
   const cookie = await open('ada')
   clock.advance(599)
   assert.equal((await findAccepted(cookie))?.identity.name, 'ada')
@@ -18,7 +18,7 @@ test('a session expires one timeout after its last request', async (t) => {
 
 test('a session is renewed while requests come, and keeps its id', async (t) => {
   const { clock, directory, open, findAccepted } = await openSessions(t)
-  await directory.createUser(DRAFT)
+  await directory.createUser(DRAFT, PROGRAM)
   let cookie = await open('ada')
   const ids = new Set<string | undefined>()
   for (let i = 0; i < 10; i += 1) {
@@ -38,7 +38,7 @@ for (const [seconds, isDue] of [
 ] as const) {
   test(`after ${seconds} of 600 seconds renewal is ${isDue ? '' : 'not '}due`, async (t) => {
     const { clock, directory, open, findAccepted } = await openSessions(t)
-    await directory.createUser(DRAFT)
+    await directory.createUser(DRAFT, PROGRAM)
     const cookie = await open('ada')
     clock.advance(seconds)
     const renewed = (await findAccepted(cookie))?.credential.session?.cookie?.renew()
@@ -49,7 +49,7 @@ for (const [seconds, isDue] of [
 
 test('a revoked session stays revoked in every cookie, whatever the timeout becomes', async (t) => {
   const { clock, directory, open, findAccepted, set } = await openSessions(t)
-  await directory.createUser(DRAFT)
+  await directory.createUser(DRAFT, PROGRAM)
   const cookie = await open('ada')
   clock.advance(100)
   const { session } = (await findAccepted(cookie))?.credential ?? {}
@@ -66,7 +66,7 @@ test('a revoked session stays revoked in every cookie, whatever the timeout beco
 
 test('a raised timeout applies to new cookies, a lowered one to all', async (t) => {
   const { clock, directory, open, findAccepted, set } = await openSessions(t)
-  await directory.createUser(DRAFT)
+  await directory.createUser(DRAFT, PROGRAM)
   const short = await open('ada')
   set({ timeoutSeconds: 1000 })
   const long = await open('ada')
@@ -79,7 +79,7 @@ test('a raised timeout applies to new cookies, a lowered one to all', async (t) 
 
 test('a session ends after its longest lifetime, however often it is renewed', async (t) => {
   const { clock, directory, open, findAccepted, set } = await openSessions(t, { maxLifetimeSeconds: 700 })
-  await directory.createUser(DRAFT)
+  await directory.createUser(DRAFT, PROGRAM)
   const first = await open('ada')
   clock.advance(500)
   const renewed = (await findAccepted(first))?.credential.session?.cookie?.renew() ?? assert.fail('not renewed')
@@ -96,7 +96,7 @@ test('a session ends after its longest lifetime, however often it is renewed', a
 
 test('while a longest lifetime is set, a session of unknown age is not renewed', async (t) => {
   const { clock, directory, accounts, findAccepted, set } = await openSessions(t)
-  await directory.createUser(DRAFT)
+  await directory.createUser(DRAFT, PROGRAM)
   const account = (await directory.findAccount('ada')) ?? assert.fail()
   const { value } = accounts.open(account, { hasPassword: false, hasFactor: false })
   clock.advance(500)
@@ -108,7 +108,7 @@ test('while a longest lifetime is set, a session of unknown age is not renewed',
 
 test('cookies of a replaced secret verify for one more timeout', async (t) => {
   const { clock, directory, open, findAccepted, secrets } = await openSessions(t)
-  await directory.createUser(DRAFT)
+  await directory.createUser(DRAFT, PROGRAM)
   clock.advance(1)
   const cookie = await open('ada')
   secrets.replace('another')
@@ -120,17 +120,14 @@ test('cookies of a replaced secret verify for one more timeout', async (t) => {
 })
 
 for (const [what, change] of [
-  [
-    'a password change',
-    (directory: Opened['directory']) => directory.setPassword('ada', ANY_USER, { password: 'new' }),
-  ],
-  ['a deactivation', (directory: Opened['directory']) => directory.setActive('ada', ANY_USER, false)],
-  ['a sign-out of everything', (directory: Opened['directory']) => directory.signOut('ada', ANY_USER)],
-  ['a deletion', (directory: Opened['directory']) => directory.removeUser('ada', ANY_USER, 'any')],
+  ['a password change', (directory: Opened['directory']) => directory.setPassword('ada', PROGRAM, { password: 'new' })],
+  ['a deactivation', (directory: Opened['directory']) => directory.setActive('ada', PROGRAM, false)],
+  ['a sign-out of everything', (directory: Opened['directory']) => directory.signOut('ada', PROGRAM)],
+  ['a deletion', (directory: Opened['directory']) => directory.removeUser('ada', PROGRAM, 'any')],
 ] as const) {
   test(`${what} revokes a session at once, and a renewal made before it`, async (t) => {
     const { clock, directory, open, findAccepted } = await openSessions(t)
-    await directory.createUser(DRAFT)
+    await directory.createUser(DRAFT, PROGRAM)
     const cookie = await open('ada')
     clock.advance(100)
     const session = (await findAccepted(cookie))?.credential.session
@@ -144,38 +141,38 @@ type Opened = Awaited<ReturnType<typeof openSessions>>
 
 test('setting the password a user already has keeps its sessions', async (t) => {
   const { clock, directory, open, findAccepted } = await openSessions(t)
-  await directory.createUser(DRAFT)
+  await directory.createUser(DRAFT, PROGRAM)
   const cookie = await open('ada')
   clock.advance(100)
-  await directory.setPassword('ada', ANY_USER, { password: 'pw' })
+  await directory.setPassword('ada', PROGRAM, { password: 'pw' })
   assert.ok(await findAccepted(cookie))
 })
 
 test('a new user of the same name has none of the old sessions', async (t) => {
   const { directory, open, findAccepted } = await openSessions(t)
-  await directory.createUser(DRAFT)
+  await directory.createUser(DRAFT, PROGRAM)
   const cookie = await open('ada')
-  await directory.removeUser('ada', ANY_USER, 'any')
-  await directory.createUser(DRAFT)
+  await directory.removeUser('ada', PROGRAM, 'any')
+  await directory.createUser(DRAFT, PROGRAM)
   assert.equal(await findAccepted(cookie), undefined)
 })
 
 test('a user who becomes an administrator loses the session, and the other way round', async (t) => {
   const { directory, open, findAccepted } = await openSessions(t)
-  await directory.setAdministrator('root', { password: 'pw' })
-  await directory.createUser(DRAFT)
+  await directory.setAdministrator('root', PROGRAM, { password: 'pw' })
+  await directory.createUser(DRAFT, PROGRAM)
   const before = await open('ada')
-  await directory.setAdministrator('ada', { password: 'pw' })
+  await directory.setAdministrator('ada', PROGRAM, { password: 'pw' })
   assert.equal(await findAccepted(before), undefined)
   const after = await open('ada')
   assert.equal((await findAccepted(after))?.identity.isAdmin, true)
-  await directory.removeAdministrator('ada')
+  await directory.removeAdministrator('ada', PROGRAM)
   assert.equal(await findAccepted(after), undefined)
 })
 
 test('a session is verified without a query to the store', async (t) => {
   const { directory, open, read, countQuestions } = await openSessions(t)
-  await directory.createUser(DRAFT)
+  await directory.createUser(DRAFT, PROGRAM)
   await directory.catchUp()
   const cookie = await open('ada')
   await read(cookie)
@@ -186,7 +183,7 @@ test('a session is verified without a query to the store', async (t) => {
 
 test('no other text is accepted, and none throws', async (t) => {
   const { directory, open, read } = await openSessions(t)
-  await directory.createUser(DRAFT)
+  await directory.createUser(DRAFT, PROGRAM)
   const good = Buffer.from(await open('ada'), 'base64url')
   const mutated = fc
     .tuple(fc.nat(good.length - 1), fc.integer({ min: 1, max: 255 }))

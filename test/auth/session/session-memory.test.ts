@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ANY_USER } from '../../../src/directory/users/user-operations.ts'
+import { PROGRAM } from '../../../src/directory/caller.ts'
 import { openSessions } from '../sessions.ts'
 
 type Opened = Awaited<ReturnType<typeof openSessions>> & { readonly id: string }
@@ -11,15 +11,15 @@ const CHANGES: readonly [string, (opened: Opened) => unknown][] = [
   ['the timeout was lowered', ({ set }) => set({ timeoutSeconds: 50 })],
   ['the longest lifetime was lowered', ({ set }) => set({ maxLifetimeSeconds: 50 })],
   ['it expired', ({ clock }) => clock.advance(600)],
-  ['its user has another password', ({ directory }) => directory.setPassword('ada', ANY_USER, { password: 'new' })],
-  ['its user signed out everywhere', ({ directory }) => directory.signOut('ada', ANY_USER)],
+  ['its user has another password', ({ directory }) => directory.setPassword('ada', PROGRAM, { password: 'new' })],
+  ['its user signed out everywhere', ({ directory }) => directory.signOut('ada', PROGRAM)],
   ['it was revoked', ({ directory, id }) => directory.endSession({ id, name: 'ada', expiresAt: 1e10 })],
 ]
 
 for (const [title, change] of CHANGES)
   test(`a cookie that was accepted before is rejected after ${title}`, async (t) => {
     const opened = await openSessions(t)
-    await opened.directory.createUser({ name: 'ada', password: { password: 'pw' }, roles: [] })
+    await opened.directory.createUser({ name: 'ada', password: { password: 'pw' }, roles: [] }, PROGRAM)
     const cookie = await opened.open('ada')
     opened.clock.advance(60)
     const accepted = await opened.findAccepted(cookie)
@@ -31,7 +31,7 @@ for (const [title, change] of CHANGES)
 
 test('a cookie that was accepted before is accepted after its secret was replaced', async (t) => {
   const opened = await openSessions(t)
-  await opened.directory.createUser({ name: 'ada', password: { password: 'pw' }, roles: [] })
+  await opened.directory.createUser({ name: 'ada', password: { password: 'pw' }, roles: [] }, PROGRAM)
   const cookie = await opened.open('ada')
   assert.ok(await opened.findAccepted(cookie))
   opened.secrets.replace('another')

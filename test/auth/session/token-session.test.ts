@@ -3,11 +3,11 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { readCookie } from '../../../src/auth/session/cookie-value.ts'
 import { mintTokenCookie, type TokenSession, verifyTokenCookie } from '../../../src/auth/session/token-session.ts'
-import { ANY_USER } from '../../../src/directory/users/user-operations.ts'
+import { PROGRAM } from '../../../src/directory/caller.ts'
 import { START_SECONDS } from '../../support/directory.ts'
 import { openSessions } from '../sessions.ts'
 
-const ORIGIN = { issuedAt: undefined, expiresAt: undefined, algorithm: 'HS256', kid: undefined, keyVersion: 'v1' }
+const ORIGIN = { issuedAt: undefined, expiresAt: undefined, algorithm: 'HS256', kid: undefined, version: 'v1' }
 const BEARER = { name: 'jo', roles: ['a', '_admin'], origin: ORIGIN }
 const until = (seconds: number) => ({ ...BEARER, origin: { ...ORIGIN, expiresAt: START_SECONDS + seconds } })
 
@@ -82,12 +82,12 @@ test('is revoked when the key that verified the token is replaced', async (t) =>
 
 test('is revoked with the sessions of a user of that name, unless the token is newer', async (t) => {
   const { clock, directory, tokens, findAccepted } = await openSessions(t)
-  await directory.createUser({ name: 'jo', password: { password: 'pw' } })
+  await directory.createUser({ name: 'jo', password: { password: 'pw' } }, PROGRAM)
   clock.advance(10)
   const { value } = tokens.open({ ...BEARER, origin: { ...ORIGIN, issuedAt: START_SECONDS + 5 } })
   const { value: unknown } = tokens.open(BEARER)
   assert.ok(await findAccepted(value))
-  await directory.signOut('jo', ANY_USER)
+  await directory.signOut('jo', PROGRAM)
   assert.equal(await findAccepted(value), undefined)
   assert.equal(await findAccepted(unknown), undefined, 'a token without iat may be older')
   // the clock of the issuer may be a minute ahead
@@ -117,7 +117,7 @@ const anySession: fc.Arbitrary<TokenSession> = fc.record(
         expiresAt: fc.option(fc.nat(), { nil: undefined }),
         algorithm: fc.constantFrom('HS256', 'EdDSA'),
         kid: fc.option(fc.string({ maxLength: 20 }), { nil: undefined }),
-        keyVersion: fc.stringMatching(/^[0-9a-f]{0,64}$/),
+        version: fc.stringMatching(/^[0-9a-f]{0,64}$/),
       },
       PLAIN,
     ),

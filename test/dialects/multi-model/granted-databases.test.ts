@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import { createGrantedDatabases } from '../../../src/dialects/multi-model/granted-databases.ts'
-import { ANY_USER } from '../../../src/directory/users/user-operations.ts'
+import { PROGRAM } from '../../../src/directory/caller.ts'
 import { isRefused, openTestNode } from '../../support/directory.ts'
 
 async function open(t: TestContext, hasUpstream = false) {
@@ -14,7 +14,7 @@ async function open(t: TestContext, hasUpstream = false) {
     databases,
     directory,
     create: async (...names: string[]) => {
-      for (const name of names) await directory.createUser({ name })
+      for (const name of names) await directory.createUser({ name }, PROGRAM)
     },
   }
 }
@@ -30,19 +30,19 @@ describe('databases known from grants alone', () => {
   it('a database exists while a user is granted it', async (t) => {
     const { databases, directory, create } = await open(t)
     await create('ann', 'bob')
-    await directory.setGrant('ann', ANY_USER, { database: 'shop' }, 'ro')
+    await directory.setGrant('ann', PROGRAM, { database: 'shop' }, 'ro')
     assert.equal(await databases.exists('shop'), true)
-    await directory.setGrant('bob', ANY_USER, { database: 'shop' }, 'none')
-    await directory.setGrant('ann', ANY_USER, { database: 'shop' }, undefined)
+    await directory.setGrant('bob', PROGRAM, { database: 'shop' }, 'none')
+    await directory.setGrant('ann', PROGRAM, { database: 'shop' }, undefined)
     assert.equal(await databases.exists('shop'), true)
-    await directory.removeUser('bob', ANY_USER, 'any')
+    await directory.removeUser('bob', PROGRAM, 'any')
     assert.equal(await databases.exists('shop'), false)
   })
   it('a grant on a collection counts, a grant on * does not', async (t) => {
     const { databases, directory, create } = await open(t)
     await create('ann')
-    await directory.setGrant('ann', ANY_USER, { database: '*' }, 'rw')
-    await directory.setGrant('ann', ANY_USER, { database: 'shop', collection: 'c' }, 'ro')
+    await directory.setGrant('ann', PROGRAM, { database: '*' }, 'rw')
+    await directory.setGrant('ann', PROGRAM, { database: 'shop', collection: 'c' }, 'ro')
     assert.deepEqual(await databases.list(), ['_system', 'shop'])
     assert.equal(await databases.exists('shop'), true)
     assert.equal(await databases.exists('*'), false)
@@ -50,7 +50,7 @@ describe('databases known from grants alone', () => {
   it('reads nothing while no user changes', async (t) => {
     const { databases, directory, create, node } = await open(t)
     await create('ann')
-    await directory.setGrant('ann', ANY_USER, { database: 'shop' }, 'ro')
+    await directory.setGrant('ann', PROGRAM, { database: 'shop' }, 'ro')
     const ask = () =>
       Promise.all([databases.list(), ...['shop', 'none', '__proto__'].map((name) => databases.exists(name))])
     const expected = [['_system', 'shop'], true, false, false]
@@ -62,8 +62,8 @@ describe('databases known from grants alone', () => {
   it('asks as much about a database as about a name that does not exist', async (t) => {
     const { databases, directory, create, node } = await open(t)
     await create('ann')
-    await directory.setGrant('ann', ANY_USER, { database: 'shop' }, 'ro')
-    await directory.setGrant('ann', ANY_USER, { database: 'store' }, 'ro')
+    await directory.setGrant('ann', PROGRAM, { database: 'shop' }, 'ro')
+    await directory.setGrant('ann', PROGRAM, { database: 'store' }, 'ro')
     for (const [name, isDatabase] of [
       ['shop', true],
       ['s', false],
@@ -78,11 +78,11 @@ describe('databases known from grants alone', () => {
     const { databases, directory, create } = await open(t)
     const names = Array.from({ length: 12 }, (_, index) => `user ${index}`)
     await create(...names)
-    for (const name of names) await directory.setGrant(name, ANY_USER, { database: 'shop' }, 'ro')
+    for (const name of names) await directory.setGrant(name, PROGRAM, { database: 'shop' }, 'ro')
     assert.equal(await databases.exists('shop'), true)
-    for (const name of names.slice(0, 11)) await directory.setGrant(name, ANY_USER, { database: 'shop' }, undefined)
+    for (const name of names.slice(0, 11)) await directory.setGrant(name, PROGRAM, { database: 'shop' }, undefined)
     assert.equal(await databases.exists('shop'), true)
-    await directory.setGrant('user 11', ANY_USER, { database: 'shop' }, undefined)
+    await directory.setGrant('user 11', PROGRAM, { database: 'shop' }, undefined)
     assert.equal(await databases.exists('shop'), false)
   })
   it('lists more databases than one page has', async (t) => {
@@ -92,7 +92,7 @@ describe('databases known from grants alone', () => {
       name,
       multiModel: { grants: new Map([[name, { level: 'ro' as const, collections: new Map() }]]) },
     }))
-    await directory.importUsers(drafts, 'keep')
+    await directory.importUsers(drafts, PROGRAM, 'keep')
     assert.deepEqual(await databases.list(), ['_system', ...names])
     assert.equal(await databases.exists('db 2199'), true)
     assert.equal(await databases.exists('db 219'), false)
@@ -107,7 +107,7 @@ describe('databases known from grants alone', () => {
   it('fails while the store is unreachable, and recovers with it', async (t) => {
     const { databases, directory, create, node } = await open(t)
     await create('ann')
-    await directory.setGrant('ann', ANY_USER, { database: 'shop' }, 'ro')
+    await directory.setGrant('ann', PROGRAM, { database: 'shop' }, 'ro')
     node.cut()
     await assert.rejects(async () => databases.exists('shop'), isRefused('store_unavailable'))
     await assert.rejects(databases.list(), isRefused('store_unavailable'))
@@ -120,7 +120,7 @@ describe('databases known from grants alone', () => {
     await create('ann')
     const thenGrant = async <T>(reading: Promise<T>, database: string): Promise<T> => {
       const found = await reading
-      await directory.setGrant('ann', ANY_USER, { database }, 'ro')
+      await directory.setGrant('ann', PROGRAM, { database }, 'ro')
       return found
     }
     const slow = {
@@ -143,7 +143,7 @@ describe('databases known from grants alone', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
         for (const [user, name, isGranted] of steps) {
-          await directory.setGrant(user, ANY_USER, { database: name }, isGranted ? 'ro' : undefined)
+          await directory.setGrant(user, PROGRAM, { database: name }, isGranted ? 'ro' : undefined)
           const all = await Promise.all(users.map((other) => directory.findUser(other)))
           const isGrantedToOne = all.some((other) => other?.multiModel.grants.has(name))
           assert.equal(await databases.exists(name), isGrantedToOne)

@@ -1,46 +1,45 @@
 import assert from 'node:assert/strict'
 import { describe, it, test } from 'node:test'
 import { COOKIE_SESSION } from '../../../src/auth/session/account-session.ts'
-import { runConfirmed } from '../../../src/directory/confirm-change.ts'
+import { type Caller, PROGRAM } from '../../../src/directory/caller.ts'
 import type { SessionOpening } from '../../../src/directory/sessions/session.ts'
-import { ANY_USER } from '../../../src/directory/users/user-operations.ts'
 import { isRefused, openTestNode } from '../../support/directory.ts'
 import { createSharedScope } from '../../support/scope.ts'
 
 const { directory } = await openTestNode(createSharedScope())
 const TOTP = { key: 'JBSWY3DPEHPK3PXP', algorithm: 'sha', length: 6 }
 
-const setTotp = (name: string, totp: typeof TOTP | undefined) =>
-  directory.changeUser(name, ANY_USER, (user) => ({
+const setTotp = (name: string, totp: typeof TOTP | undefined, caller = PROGRAM) =>
+  directory.changeUser(name, caller, (user) => ({
     ...user,
     document: { ...user.document, members: totp ? [['totp', totp]] : [] },
   }))
 
 async function addUser(name: string): Promise<string> {
-  await directory.createUser({ name, password: { password: 'analytical' } })
+  await directory.createUser({ name, password: { password: 'analytical' } }, PROGRAM)
   await setTotp(name, TOTP)
   return name
 }
 
 const toCookie = (id: string, name: string) => ({ kind: COOKIE_SESSION, handler: 'cookie', session: { id, name } })
 
-/** Runs `work` for a request of the user with a session that was opened in this way, now or by an earlier version. */
-async function runAs<T>(name: string, opening: SessionOpening, work: () => Promise<T>): Promise<T> {
+/** A request of the user with a session that was opened in this way, now or by an earlier version. */
+async function callerOf(name: string, opening: SessionOpening): Promise<Caller> {
   const identity = (await directory.findAccount(name)) ?? assert.fail('cannot sign in')
   const { id } = directory.createSession(identity, opening)
-  return runConfirmed(async () => ({ identity, credential: toCookie(id, name) }), work)
+  return { confirm: async () => ({ identity, credential: toCookie(id, name) }) }
 }
 
 /** Sessions of versions that did not record the second factor have this form. */
 const UNPROVED: SessionOpening = { hasPassword: true, hasFactor: false }
 const PROVED: SessionOpening = { hasPassword: true, hasFactor: true }
 
-const CHANGES: Readonly<Record<string, (name: string) => Promise<unknown>>> = {
-  'removes it': (name) => directory.removeTotp(name),
-  'writes the user without it': (name) => setTotp(name, undefined),
-  'writes another': (name) => setTotp(name, { ...TOTP, key: 'GEZDGNBVGY3TQOJQ' }),
-  'replaces its recovery codes': (name) => directory.replaceRecoveryCodes(name),
-  'removes the user': (name) => directory.removeUser(name, ANY_USER, 'any'),
+const CHANGES: Readonly<Record<string, (name: string, caller: Caller) => Promise<unknown>>> = {
+  'removes it': (name, caller) => directory.removeTotp(name, caller),
+  'writes the user without it': (name, caller) => setTotp(name, undefined, caller),
+  'writes another': (name, caller) => setTotp(name, { ...TOTP, key: 'GEZDGNBVGY3TQOJQ' }, caller),
+  'replaces its recovery codes': (name, caller) => directory.replaceRecoveryCodes(name, caller),
+  'removes the user': (name, caller) => directory.removeUser(name, caller, 'any'),
 }
 
 describe('the second factor of the own account', () => {
@@ -48,30 +47,28 @@ describe('the second factor of the own account', () => {
     it(`a session that has not proved it never ${what}; one that has proved it does`, async () => {
       const name = await addUser(what.replaceAll(' ', '-'))
       const before = await directory.findUser(name)
-      await assert.rejects(
-        runAs(name, UNPROVED, () => change(name)),
-        isRefused('second_factor_required'),
-      )
+      await assert.rejects(change(name, await callerOf(name, UNPROVED)), isRefused('second_factor_required'))
       assert.deepEqual(await directory.findUser(name), before)
-      await runAs(name, PROVED, () => change(name))
+      await change(name, await callerOf(name, PROVED))
     })
 
   it('a session that has not proved it does not replace it with a confirmed one either', async () => {
     const name = await addUser('confirms')
-    const enable = () => directory.enableTotp(name, 'A'.repeat(32), '000000')
-    await assert.rejects(runAs(name, UNPROVED, enable), isRefused('second_factor_required'))
-    await assert.rejects(runAs(name, PROVED, enable), isRefused('bad_request'), 'the code is wrong')
+    const enable = async (opening: SessionOpening) =>
+      directory.enableTotp(name, await callerOf(name, opening), 'A'.repeat(32), '000000')
+    await assert.rejects(enable(UNPROVED), isRefused('second_factor_required'))
+    await assert.rejects(enable(PROVED), isRefused('bad_request'), 'the code is wrong')
   })
 
   it('can be changed outside a request, and by another user who may', async () => {
     const [name, other] = [await addUser('ada'), await addUser('grace')]
-    await runAs(other, UNPROVED, () => setTotp(name, undefined))
+    await setTotp(name, undefined, await callerOf(other, UNPROVED))
     await setTotp(other, undefined)
   })
 
   it('other changes need no proof', async () => {
     const name = await addUser('roles')
-    await runAs(name, UNPROVED, () => directory.setPassword(name, ANY_USER, { password: 'another' }))
+    await directory.setPassword(name, await callerOf(name, UNPROVED), { password: 'another' })
   })
 })
 

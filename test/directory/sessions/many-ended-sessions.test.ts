@@ -7,9 +7,10 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { createAccessToken, toTokenMark } from '../../../src/directory/access-token.ts'
+import { PROGRAM } from '../../../src/directory/caller.ts'
 import type { Directory } from '../../../src/directory/directory.ts'
 import type { Session } from '../../../src/directory/sessions/session.ts'
-import { ANY_USER } from '../../../src/directory/users/user-operations.ts'
+import { SECURITY_EVENTS } from '../../../src/modules.ts'
 import { createSecurityEvents } from '../../../src/observe/security-events.ts'
 import type { SecurityRecord } from '../../../src/observe/security-record.ts'
 import { createTestClock, openTestNode, START_SECONDS } from '../../support/directory.ts'
@@ -47,8 +48,8 @@ function insertRecords(url: string, name: string, count: number): void {
 
 async function openWithAccounts(t: TestContext, url?: string, clock = createTestClock()) {
   const node = await openTestNode(t, { clock, ...(url && { url }) })
-  await node.directory.createUser({ name: 'ada', password: { password: 'analytical' } })
-  await node.directory.setAdministrator('root', { password: 'secret' })
+  await node.directory.createUser({ name: 'ada', password: { password: 'analytical' } }, PROGRAM)
+  await node.directory.setAdministrator('root', PROGRAM, { password: 'secret' })
   return node
 }
 
@@ -112,12 +113,47 @@ for (const name of ['ada', 'root']) {
   })
 }
 
+describe('sessions that sign-ins of their user have replaced', () => {
+  it('go on under the new session for running requests, on every node', async (t) => {
+    const url = createPlace(t)
+    const [clock, otherClock] = [createTestClock(), createTestClock()]
+    const { directory } = await openWithAccounts(t, url, clock)
+    const { directory: other } = await openTestNode(t, { url, clock: otherClock })
+    const account = (await directory.findAccount('ada')) ?? assert.fail()
+    const [old, fresh] = [await createSession(directory, 'ada'), await createSession(directory, 'ada')]
+    await directory.replaceSession({ id: old.id, name: 'ada', expiresAt: EXPIRES_AT }, fresh.id)
+    await other.catchUp()
+    assert.equal(other.findCurrentSession(old.id), fresh.id)
+    assert.equal(other.isSessionOver(old.id, account, false), false, 'a request that was on its way')
+    otherClock.advance(11)
+    assert.deepEqual(
+      [other.isSessionOver(old.id, account, false), other.isSessionOver(old.id, account, true)],
+      [true, false],
+    )
+    await end(directory, 'ada', fresh.id)
+    await other.catchUp()
+    assert.equal(other.isSessionOver(old.id, account, true), true)
+  })
+
+  it('are at most so many; then they run out by themselves, and no other session ends', async (t) => {
+    const { directory, store } = await openWithAccounts(t)
+    const live = await createSession(directory, 'ada')
+    const replace = (number: number) =>
+      directory.replaceSession({ id: `old ${number}`, name: 'ada', expiresAt: EXPIRES_AT }, `new ${number}`)
+    for (let number = 0; number < LIMIT + 1; number += 1) await replace(number)
+    assert.equal((await store.listEndedSessions(0, LIMIT + 1)).length, LIMIT)
+    assert.equal(await directory.isSessionLive(live), true)
+    await end(directory, 'ada', live.id)
+    assert.equal(await directory.isSessionLive(live), false, 'a sign-out still ends a session')
+  })
+})
+
 const TOKEN_LIMIT = 100
 
 async function createToken(directory: Directory, name: string): Promise<string> {
   const validUntil = START_SECONDS + 1000
   const { token } = createAccessToken({ user: 'ada', name, createdAt: START_SECONDS, validUntil })
-  await directory.changeUser('ada', ANY_USER, (user) => ({
+  await directory.changeUser('ada', PROGRAM, (user) => ({
     ...user,
     multiModel: { ...user.multiModel, tokens: [...user.multiModel.tokens, { id: 1, ...token }] },
   }))
@@ -189,9 +225,13 @@ describe('ended sessions that were opened with a token of another issuer', () =>
 
 it('raising the epoch because of too many records leaves an event', async (t) => {
   const records: SecurityRecord[] = []
-  const events = createSecurityEvents({ node: () => 'n', sinks: [(record) => records.push(record)] })
+  const events = createSecurityEvents({
+    rows: SECURITY_EVENTS,
+    node: () => 'n',
+    sinks: [(record) => records.push(record)],
+  })
   const { directory } = await openTestNode(t, { clock: createTestClock(), events })
-  await directory.createUser({ name: 'ada', password: { password: 'analytical' } })
+  await directory.createUser({ name: 'ada', password: { password: 'analytical' } }, PROGRAM)
   await endMany(directory, 'ada', LIMIT + 1)
   const { event, fields } = records.at(-1) ?? {}
   assert.deepEqual(

@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import type { DirectorySettings } from '../../../src/directory/deps.ts'
+import { PROGRAM } from '../../../src/directory/caller.ts'
 import type { Directory } from '../../../src/directory/directory.ts'
 import type { SessionUse } from '../../../src/directory/sessions/session.ts'
-import { ANY_USER } from '../../../src/directory/users/user-operations.ts'
 import { lastSequence } from '../../contract/store-values.ts'
-import { createTestClock, openTestNode, START_SECONDS } from '../../support/directory.ts'
+import { type ChangedSettings, createTestClock, openTestNode, START_SECONDS } from '../../support/directory.ts'
 
-async function openWithUser(t: TestContext, settings: Partial<DirectorySettings> = {}) {
+async function openWithUser(t: TestContext, settings: ChangedSettings = {}) {
   const clock = createTestClock()
   const node = await openTestNode(t, { clock, settings })
-  await node.directory.createUser({ name: 'ada', password: { password: 'analytical' } })
+  await node.directory.createUser({ name: 'ada', password: { password: 'analytical' } }, PROGRAM)
   return { ...node, clock }
 }
 
@@ -54,6 +53,16 @@ describe('the list of sessions', () => {
       },
     ])
     assert.deepEqual(await listIds(directory, 'bob'), [])
+  })
+
+  it('has the newest first, also of one second', async (t) => {
+    const { directory, clock } = await openWithUser(t)
+    const ids: string[] = []
+    for (let at = 0; at < 20; at += 1) {
+      ids.unshift(await openSession(directory))
+      clock.advance(0.04)
+    }
+    assert.deepEqual(await listIds(directory), ids)
   })
 
   it('has pages', async (t) => {
@@ -101,11 +110,11 @@ describe('the list of sessions', () => {
 
   const endings: readonly (readonly [string, (directory: Directory, id: string) => Promise<unknown>])[] = [
     ['signed out', (at, id) => at.endSession({ id, name: 'ada', expiresAt: START_SECONDS + 600 })],
-    ['revoked', (at, id) => at.revokeSession(id, ANY_USER)],
-    ['revoked by a new password', (at) => at.setPassword('ada', ANY_USER, { password: 'engine' })],
-    ['revoked with all others', (at) => at.signOut('ada', ANY_USER)],
-    ['of a deactivated user', (at) => at.setActive('ada', ANY_USER, false)],
-    ['of a removed user', (at) => at.removeUser('ada', ANY_USER, 'any')],
+    ['revoked', (at, id) => at.revokeSession(id, PROGRAM)],
+    ['revoked by a new password', (at) => at.setPassword('ada', PROGRAM, { password: 'engine' })],
+    ['revoked with all others', (at) => at.signOut('ada', PROGRAM)],
+    ['of a deactivated user', (at) => at.setActive('ada', PROGRAM, false)],
+    ['of a removed user', (at) => at.removeUser('ada', PROGRAM, 'any')],
   ]
   for (const [what, end] of endings) {
     it(`omits a session that is ${what}`, async (t) => {
@@ -131,7 +140,7 @@ describe('the list of sessions', () => {
     const id = await openSession(directory, { generation: undefined })
     assert.deepEqual(await listIds(directory), [id])
     clock.advance(1)
-    await directory.signOut('ada', ANY_USER)
+    await directory.signOut('ada', PROGRAM)
     assert.deepEqual(await listIds(directory), [])
   })
 
@@ -161,7 +170,7 @@ describe('revoking one session', () => {
     const [one, other] = [await openSession(directory), await openSession(directory)]
     const heard: unknown[] = []
     directory.onRevoked((revocation) => heard.push(revocation))
-    assert.equal((await directory.revokeSession(one, ANY_USER))?.id, one)
+    assert.equal((await directory.revokeSession(one, PROGRAM))?.id, one)
     assert.deepEqual(heard, [{ kind: 'session', id: one, name: 'ada' }])
     const base = { name: 'ada', generation: account.sessionEpoch.generation, issuedAt: START_SECONDS }
     assert.equal(await directory.isSessionLive({ ...base, id: one }), false)
@@ -171,7 +180,7 @@ describe('revoking one session', () => {
   it('keeps it ended as long as a copy could be renewed', async (t) => {
     const { directory, store } = await openWithUser(t)
     const id = await openSession(directory)
-    await directory.revokeSession(id, ANY_USER)
+    await directory.revokeSession(id, PROGRAM)
     const [ended] = await store.listEndedSessions(0, 1)
     assert.equal(ended?.expiresAt, START_SECONDS + 3600)
   })
@@ -179,17 +188,29 @@ describe('revoking one session', () => {
   it('changes nothing for an unknown id, or for a session that has ended', async (t) => {
     const { directory, store } = await openWithUser(t)
     const id = await openSession(directory)
-    await directory.signOut('ada', ANY_USER)
+    await directory.signOut('ada', PROGRAM)
     const before = await lastSequence(store)
-    assert.equal(await directory.revokeSession(id, ANY_USER), undefined)
-    assert.equal(await directory.revokeSession('unknown', ANY_USER), undefined)
+    assert.equal(await directory.revokeSession(id, PROGRAM), undefined)
+    assert.equal(await directory.revokeSession('unknown', PROGRAM), undefined)
     assert.equal(await lastSequence(store), before)
+  })
+
+  it('by its renewal token lasts as long as a token that lives longer than options allow now', async (t) => {
+    const { directory, clock } = await openWithUser(t)
+    const id = await openSession(directory, { expiresAt: START_SECONDS + 86_400 })
+    const token = await directory.createRenewalToken(id, 86_400)
+    assert.equal(await directory.endRenewable(token), 'ada')
+    // more than maxSessionSeconds
+    clock.advance(7200)
+    // ending another one forgets what has expired
+    await directory.endSession({ id: 'x', name: 'ada' })
+    assert.equal(directory.isSessionEnded(id), true)
   })
 })
 
 describe('the number of sessions of a user', () => {
   async function openMany(t: TestContext, maxSessions: number) {
-    const { directory, clock } = await openWithUser(t, { maxSessions })
+    const { directory, clock } = await openWithUser(t, { chttpd_auth: { max_sessions: maxSessions } })
     const open = async (hasPassword: boolean) => {
       clock.advance(1)
       await directory.makeRoom(await findAda(directory), { hasPassword })
@@ -215,7 +236,7 @@ describe('the number of sessions of a user', () => {
     assert.equal(directory.isSessionEnded(first), true)
   })
   it('is limited for sign-ins at the same time, and within one second the oldest end', async (t) => {
-    const { directory, clock } = await openWithUser(t, { maxSessions: 2 })
+    const { directory, clock } = await openWithUser(t, { chttpd_auth: { max_sessions: 2 } })
     const ids: string[] = []
     const account = await findAda(directory)
     await Promise.all(Array.from({ length: 6 }, () => directory.makeRoom(account, { hasPassword: true })))
@@ -250,7 +271,7 @@ describe('the number of sessions of a user', () => {
     for (let turn = 0; turn < 1005; turn += 1) await openSession(directory)
     const { sessions } = await directory.listSessions({ name: 'ada', limit: 2000 })
     assert.equal(sessions.length, 1000)
-    assert.equal(await directory.revokeSession(first, ANY_USER), undefined)
+    assert.equal(await directory.revokeSession(first, PROGRAM), undefined)
     const { generation } = (await findAda(directory)).sessionEpoch
     const session = { id: first, name: 'ada', generation, issuedAt: START_SECONDS }
     assert.equal(await directory.isSessionLive(session), true)

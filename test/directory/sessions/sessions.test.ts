@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { Account } from '../../../src/directory/account.ts'
+import { PROGRAM } from '../../../src/directory/caller.ts'
 import type { Revocation } from '../../../src/directory/deps.ts'
 import type { Directory } from '../../../src/directory/directory.ts'
-import { ANY_USER } from '../../../src/directory/users/user-operations.ts'
 import { createTestClock, isRefused, openTestNode, START_SECONDS, setRoles } from '../../support/directory.ts'
 
 async function requireAccount(directory: Directory, name: string): Promise<Account> {
@@ -13,7 +13,7 @@ async function requireAccount(directory: Directory, name: string): Promise<Accou
 async function openWithUser(t: TestContext) {
   const clock = createTestClock()
   const node = await openTestNode(t, { clock })
-  await node.directory.createUser({ name: 'ada', password: { password: 'analytical' } })
+  await node.directory.createUser({ name: 'ada', password: { password: 'analytical' } }, PROGRAM)
   return { ...node, clock }
 }
 
@@ -33,11 +33,11 @@ describe('a session', () => {
   })
 
   const endings: readonly (readonly [string, (directory: Directory) => Promise<unknown>])[] = [
-    ['a password change', (at) => at.setPassword('ada', ANY_USER, { password: 'engine' })],
-    ['a deactivation', (at) => at.setActive('ada', ANY_USER, false)],
-    ['a sign-out everywhere', (at) => at.signOut('ada', ANY_USER)],
-    ['a deletion', (at) => at.removeUser('ada', ANY_USER, 'any')],
-    ['an administrator of that name', (at) => at.setAdministrator('ada', { password: 'engine' })],
+    ['a password change', (at) => at.setPassword('ada', PROGRAM, { password: 'engine' })],
+    ['a deactivation', (at) => at.setActive('ada', PROGRAM, false)],
+    ['a sign-out everywhere', (at) => at.signOut('ada', PROGRAM)],
+    ['a deletion', (at) => at.removeUser('ada', PROGRAM, 'any')],
+    ['an administrator of that name', (at) => at.setAdministrator('ada', PROGRAM, { password: 'engine' })],
   ]
   for (const [what, end] of endings) {
     it(`ends with ${what}, in the same second`, async (t) => {
@@ -51,26 +51,26 @@ describe('a session', () => {
 
   it('opened after the change in the same second stays valid', async (t) => {
     const { directory } = await openWithUser(t)
-    await directory.setPassword('ada', ANY_USER, { password: 'engine' })
+    await directory.setPassword('ada', PROGRAM, { password: 'engine' })
     assert.equal(await directory.isSessionLive(directory.createSession(await requireAccount(directory, 'ada'))), true)
   })
 
   it('opened with an account whose password has changed since is not valid', async (t) => {
     const { directory } = await openWithUser(t)
     const account = await requireAccount(directory, 'ada')
-    await directory.setPassword('ada', ANY_USER, { password: 'engine' })
+    await directory.setPassword('ada', PROGRAM, { password: 'engine' })
     assert.equal(await directory.isSessionLive(directory.createSession(account)), false)
   })
 
   it('stays revoked when the user is activated or created again', async (t) => {
     const { directory } = await openWithUser(t)
     const session = directory.createSession(await requireAccount(directory, 'ada'))
-    await directory.setActive('ada', ANY_USER, false)
-    await directory.setActive('ada', ANY_USER, true)
+    await directory.setActive('ada', PROGRAM, false)
+    await directory.setActive('ada', PROGRAM, true)
     assert.equal(await directory.isSessionLive(session), false)
     const next = directory.createSession(await requireAccount(directory, 'ada'))
-    await directory.removeUser('ada', ANY_USER, 'any')
-    await directory.createUser({ name: 'ada' })
+    await directory.removeUser('ada', PROGRAM, 'any')
+    await directory.createUser({ name: 'ada' }, PROGRAM)
     assert.equal(await directory.isSessionLive(next), false)
   })
 
@@ -78,7 +78,7 @@ describe('a session', () => {
     const { directory } = await openWithUser(t)
     const session = directory.createSession(await requireAccount(directory, 'ada'))
     await setRoles(directory, 'ada', ['maths'])
-    await directory.setGrant('ada', ANY_USER, { database: 'shop' }, 'rw')
+    await directory.setGrant('ada', PROGRAM, { database: 'shop' }, 'rw')
     assert.equal(await directory.isSessionLive(session), true)
   })
 
@@ -154,15 +154,15 @@ describe('a session', () => {
 
 describe('a session of an administrator', () => {
   const changes: readonly (readonly [string, (directory: Directory) => Promise<unknown>])[] = [
-    ['another password', (at) => at.setAdministrator('root', { password: 'other' })],
-    ['a deletion', (at) => at.removeAdministrator('root')],
-    ['the same stored form again', (at) => at.setAdministrator('root', { stored: textOf(at, 'root') })],
+    ['another password', (at) => at.setAdministrator('root', PROGRAM, { password: 'other' })],
+    ['a deletion', (at) => at.removeAdministrator('root', PROGRAM)],
+    ['the same stored form again', (at) => at.setAdministrator('root', PROGRAM, { stored: textOf(at, 'root') })],
   ]
   for (const [what, change] of changes) {
     it(`ends with ${what}`, async (t) => {
       const { directory } = await openTestNode(t)
-      await directory.setAdministrator('root', { password: 'secret' })
-      await directory.setAdministrator('other', { password: 'secret' })
+      await directory.setAdministrator('root', PROGRAM, { password: 'secret' })
+      await directory.setAdministrator('other', PROGRAM, { password: 'secret' })
       const session = directory.createSession(await requireAccount(directory, 'root'))
       const other = directory.createSession(await requireAccount(directory, 'other'))
       assert.equal(await directory.isSessionLive(session), true)
@@ -174,10 +174,10 @@ describe('a session of an administrator', () => {
 
   it('does not pass to a user of that name', async (t) => {
     const { directory } = await openWithUser(t)
-    await directory.setAdministrator('root', { password: 'secret' })
-    await directory.setAdministrator('ada', { password: 'secret' })
+    await directory.setAdministrator('root', PROGRAM, { password: 'secret' })
+    await directory.setAdministrator('ada', PROGRAM, { password: 'secret' })
     const session = directory.createSession(await requireAccount(directory, 'ada'))
-    await directory.removeAdministrator('ada')
+    await directory.removeAdministrator('ada', PROGRAM)
     assert.equal((await requireAccount(directory, 'ada')).isAdmin, false)
     assert.equal(await directory.isSessionLive(session), false)
   })
@@ -198,17 +198,17 @@ describe('a token of another issuer', () => {
   })
 
   const ends: readonly (readonly [string, (directory: Directory) => Promise<unknown>])[] = [
-    ['a password change', (at) => at.setPassword('ada', ANY_USER, { password: 'engine' })],
-    ['a deletion', (at) => at.removeUser('ada', ANY_USER, 'any')],
-    ['an administrator of that name', (at) => at.setAdministrator('ada', { password: 'engine' })],
+    ['a password change', (at) => at.setPassword('ada', PROGRAM, { password: 'engine' })],
+    ['a deletion', (at) => at.removeUser('ada', PROGRAM, 'any')],
+    ['an administrator of that name', (at) => at.setAdministrator('ada', PROGRAM, { password: 'engine' })],
     [
       'deleting an administrator of that name',
-      (at) => at.setAdministrator('ada', { password: 'x' }).then(() => remove(at)),
+      (at) => at.setAdministrator('ada', PROGRAM, { password: 'x' }).then(() => remove(at)),
     ],
   ]
   const remove = async (directory: Directory) => {
-    await directory.setAdministrator('root', { password: 'secret' })
-    await directory.removeAdministrator('ada')
+    await directory.setAdministrator('root', PROGRAM, { password: 'secret' })
+    await directory.removeAdministrator('ada', PROGRAM)
   }
   for (const [what, end] of ends) {
     it(`must be later than ${what}`, async (t) => {
@@ -233,7 +233,7 @@ describe('a token of another issuer', () => {
       [false, 'now'],
       [true, 'now'],
     ] as const) {
-      await directory.setActive('ada', ANY_USER, isActive)
+      await directory.setActive('ada', PROGRAM, isActive)
       clock.advance(10)
       assert.equal(await directory.isForeignTokenLive({ name: 'ada', issuedAt }), isActive)
     }
@@ -243,7 +243,7 @@ describe('a token of another issuer', () => {
     const { directory, clock } = await openWithUser(t)
     const far = START_SECONDS + 10_000
     assert.equal(await isLive(directory, far), true, 'nothing has ended')
-    await directory.signOut('ada', ANY_USER)
+    await directory.signOut('ada', PROGRAM)
     clock.advance(10)
     const times = [START_SECONDS + 70, START_SECONDS + 71, far, Number.POSITIVE_INFINITY]
     const answers = await Promise.all(times.map((issuedAt) => isLive(directory, issuedAt)))
@@ -258,8 +258,8 @@ describe('a token of another issuer', () => {
     countQuestions()
     await isLive(directory, 1, 'eve')
     assert.equal(countQuestions(), 0)
-    await directory.createUser({ name: 'eve' })
-    await directory.signOut('eve', ANY_USER)
+    await directory.createUser({ name: 'eve' }, PROGRAM)
+    await directory.signOut('eve', PROGRAM)
     assert.equal(await isLive(directory, 1, 'eve'), false)
   })
 })
@@ -293,11 +293,11 @@ describe('listeners', () => {
     const { directory } = await openWithUser(t)
     const seen: Revocation[] = []
     const leave = directory.onRevoked((ended) => seen.push(ended))
-    await directory.setPassword('ada', ANY_USER, { password: 'engine' })
+    await directory.setPassword('ada', PROGRAM, { password: 'engine' })
     await directory.endSession({ id: 'x', name: 'ada', expiresAt: START_SECONDS })
-    await directory.setAdministrator('root', { password: 'secret' })
+    await directory.setAdministrator('root', PROGRAM, { password: 'secret' })
     leave()
-    await directory.setActive('ada', ANY_USER, false)
+    await directory.setActive('ada', PROGRAM, false)
     assert.deepEqual(seen, [
       { kind: 'account', name: 'ada' },
       { kind: 'session', id: 'x', name: 'ada' },
@@ -312,7 +312,7 @@ describe('listeners', () => {
       throw new Error('no')
     })
     directory.onRevoked((ended) => seen.push(ended))
-    await directory.signOut('ada', ANY_USER)
+    await directory.signOut('ada', PROGRAM)
     assert.equal(seen.length, 1)
   })
 })

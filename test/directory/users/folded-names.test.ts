@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, it, test } from 'node:test'
 import { Refusal } from '../../../src/base/errors.ts'
+import { PROGRAM } from '../../../src/directory/caller.ts'
 import { foldName } from '../../../src/directory/users/names.ts'
-import { ANY_USER } from '../../../src/directory/users/user-operations.ts'
 import { openTestNode } from '../../support/directory.ts'
 
 describe('the fold of a name', () => {
@@ -31,26 +31,28 @@ const userOf = (name: string) => ({ name, password: { password: 'pw' } })
 
 for (const foldsNames of [true, false])
   test(`with ${foldsNames ? 'folded' : 'exact'} names, another case is ${foldsNames ? 'refused' : 'another user'}`, async (t) => {
-    const { directory } = await openTestNode(t, { settings: { foldsNames } })
-    await directory.createUser(userOf('Ada'))
-    if (!foldsNames) return void (await directory.createUser(userOf('ada')))
-    for (const name of ['ada', 'ADA']) await assert.rejects(directory.createUser(userOf(name)), isTaken)
-    await assert.rejects(directory.setAdministrator('ada', { password: 'secret' }), isTaken)
+    const { directory } = await openTestNode(t, { settings: { auth: { names: foldsNames ? 'folded' : 'exact' } } })
+    await directory.createUser(userOf('Ada'), PROGRAM)
+    if (!foldsNames) return void (await directory.createUser(userOf('ada'), PROGRAM))
+    for (const name of ['ada', 'ADA']) await assert.rejects(directory.createUser(userOf(name), PROGRAM), isTaken)
+    await assert.rejects(directory.setAdministrator('ada', PROGRAM, { password: 'secret' }), isTaken)
     const drafts = [userOf('aDa'), userOf('Bob'), userOf('BOB')]
-    const outcomes = await directory.importUsers(drafts, { onTaken: 'keep' } as never)
+    const outcomes = await directory.importUsers(drafts, PROGRAM, { onTaken: 'keep' } as never)
     assert.deepEqual(
       outcomes.map(({ kind }: { readonly kind: string }) => kind),
       ['refused', 'created', 'refused'],
     )
     // sign-in is exact, and the name itself can still be changed
     assert.equal(await directory.findAccount('ada'), undefined)
-    await directory.setPassword('Ada', ANY_USER, { password: 'other' })
-    await directory.removeUser('Ada', ANY_USER, 'any')
-    await directory.createUser(userOf('ADA'))
+    await directory.setPassword('Ada', PROGRAM, { password: 'other' })
+    await directory.removeUser('Ada', PROGRAM, 'any')
+    await directory.createUser(userOf('ADA'), PROGRAM)
   })
 
 test('one of two names created at the same time is refused', async (t) => {
-  const { directory } = await openTestNode(t, { settings: { foldsNames: true } })
-  const outcomes = await Promise.allSettled(['eve', 'Eve', 'EVE'].map((name) => directory.createUser(userOf(name))))
+  const { directory } = await openTestNode(t, { settings: { auth: { names: 'folded' } } })
+  const outcomes = await Promise.allSettled(
+    ['eve', 'Eve', 'EVE'].map((name) => directory.createUser(userOf(name), PROGRAM)),
+  )
   assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1)
 })

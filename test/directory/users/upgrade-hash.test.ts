@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import type { DirectorySettings } from '../../../src/directory/deps.ts'
+import { PROGRAM } from '../../../src/directory/caller.ts'
 import { readRevision } from '../../../src/directory/users/revisions.ts'
-import { ANY_USER } from '../../../src/directory/users/user-operations.ts'
 import type { HashParameters } from '../../../src/passwords/schemes/scheme.ts'
 import type { StoredPassword } from '../../../src/passwords/schemes.ts'
-import { createTestClock, openTestNode } from '../../support/directory.ts'
+import { type ChangedSettings, createTestClock, openTestNode } from '../../support/directory.ts'
 
 // password `apple`
 const SALT = '1112283cf988a34f124200a050d308a1'
@@ -18,10 +17,10 @@ const UPGRADED: StoredPassword = {
   hash: 'e579375db0e0c6a6fc79cd9e36a36859f71575c3',
 }
 
-async function openWithOldHash(t: TestContext, settings: Partial<DirectorySettings> = {}) {
+async function openWithOldHash(t: TestContext, settings: ChangedSettings = {}) {
   const clock = createTestClock()
   const node = await openTestNode(t, { clock, settings: { parameters: TARGET, ...settings } })
-  await node.directory.createUser({ name: 'ada', password: { stored: SIMPLE } })
+  await node.directory.createUser({ name: 'ada', password: { stored: SIMPLE } }, PROGRAM)
   const account = (await node.directory.findAccount('ada')) ?? assert.fail('ada cannot sign in')
   const read = async () => {
     // waits for running upgrades
@@ -49,14 +48,14 @@ describe('a password seen at sign-in', () => {
   })
 
   it('is not hashed again if the option is off', async (t) => {
-    const { directory, account, read } = await openWithOldHash(t, { upgradesHashes: false })
+    const { directory, account, read } = await openWithOldHash(t, { chttpd_auth: { upgrade_hash_on_auth: false } })
     directory.upgradeHash(account, 'apple')
     assert.deepEqual((await read()).password, SIMPLE)
   })
 
   it('never overwrites one that was changed meanwhile', async (t) => {
     const { directory, account, read } = await openWithOldHash(t)
-    const { password } = await directory.setPassword('ada', ANY_USER, { password: 'pear' })
+    const { password } = await directory.setPassword('ada', PROGRAM, { password: 'pear' })
     directory.upgradeHash(account, 'apple')
     assert.deepEqual((await read()).password, password)
   })
@@ -80,7 +79,7 @@ describe('a password seen at sign-in', () => {
   it('of an administrator is hashed before the session is opened, and the session stays valid', async (t) => {
     const { directory } = await openWithOldHash(t)
     const text = `-hashed-${'d4b5d8403f6c1d1c7975fb19cbbacf260cebecdf'},${SALT}`
-    await directory.setAdministrator('root', { stored: text })
+    await directory.setAdministrator('root', PROGRAM, { stored: text })
     const account = (await directory.findAccount('root')) ?? assert.fail('root cannot sign in')
     const upgraded = await directory.upgradeHash(account, 'apple')
     const stored = `-pbkdf2-e579375db0e0c6a6fc79cd9e36a36859f71575c3,${SALT},10`
@@ -90,7 +89,9 @@ describe('a password seen at sign-in', () => {
 
   it('of an administrator signing in many times at once is hashed once, for all of them', async (t) => {
     const { directory } = await openWithOldHash(t)
-    await directory.setAdministrator('root', { stored: `-hashed-d4b5d8403f6c1d1c7975fb19cbbacf260cebecdf,${SALT}` })
+    await directory.setAdministrator('root', PROGRAM, {
+      stored: `-hashed-d4b5d8403f6c1d1c7975fb19cbbacf260cebecdf,${SALT}`,
+    })
     const account = (await directory.findAccount('root')) ?? assert.fail('root cannot sign in')
     const accounts = await Promise.all(Array.from({ length: 10 }, () => directory.upgradeHash(account, 'apple')))
     for (const one of accounts) assert.equal(await directory.isSessionLive(directory.createSession(one)), true)
@@ -99,7 +100,7 @@ describe('a password seen at sign-in', () => {
   it('of an administrator that was just set stays for a minute, unless a session is opened', async (t) => {
     const { directory, clock } = await openWithOldHash(t)
     const text = `-hashed-d4b5d8403f6c1d1c7975fb19cbbacf260cebecdf,${SALT}`
-    await directory.setAdministrator('root', { stored: text })
+    await directory.setAdministrator('root', PROGRAM, { stored: text })
     const account = (await directory.findAccount('root')) ?? assert.fail('root cannot sign in')
     await directory.upgradeHash(account, 'apple', { opensSession: false })
     assert.deepEqual(directory.listAdministrators(), [{ name: 'root', text }])

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, it, type TestContext } from 'node:test'
 import { PASSWORD } from '../../../src/auth/basic.ts'
-import { runConfirmed } from '../../../src/directory/confirm-change.ts'
+import { PROGRAM } from '../../../src/directory/caller.ts'
 import type { Directory } from '../../../src/directory/directory.ts'
 import { readRevision } from '../../../src/directory/users/revisions.ts'
 import type { NewPassword, User, UserDraft } from '../../../src/directory/users/user.ts'
-import { ANY_USER } from '../../../src/directory/users/user-operations.ts'
 import { readPasswordRules } from '../../../src/passwords/password-rules.ts'
 import type { Pbkdf2Password } from '../../../src/passwords/schemes/pbkdf2.ts'
 import { isRefused, openTestNode, START_SECONDS, setRoles, type TestNode } from '../../support/directory.ts'
@@ -28,14 +27,17 @@ const addRole = (role: string) => (user: User) => ({
 describe('a new user', () => {
   it('is stored as given', async () => {
     const grants = new Map([['shop', { level: 'ro' as const, collections: new Map() }]])
-    const made = await directory.createUser({
-      name: 'ada',
-      password: { password: 'analytical' },
-      isActive: false,
-      roles: ['maths'],
-      members: [['type', 'user']],
-      multiModel: { grants, extra: { born: 1815 } },
-    })
+    const made = await directory.createUser(
+      {
+        name: 'ada',
+        password: { password: 'analytical' },
+        isActive: false,
+        roles: ['maths'],
+        members: [['type', 'user']],
+        multiModel: { grants, extra: { born: 1815 } },
+      },
+      PROGRAM,
+    )
     assert.deepEqual(await directory.findUser('ada'), made)
     assert.equal(made.isActive, false)
     assert.deepEqual(made.document.roles, ['maths'])
@@ -46,36 +48,39 @@ describe('a new user', () => {
   })
 
   it('has its password hashed as configured', async () => {
-    const { password } = await directory.createUser({ name: 'ada', password: { password: 'analytical' } })
+    const { password } = await directory.createUser({ name: 'ada', password: { password: 'analytical' } }, PROGRAM)
     assert.partialDeepStrictEqual(password, { scheme: 'pbkdf2', prf: 'sha256', iterations: 2 })
   })
 
   it('keeps a salt and a stored password that are given', async () => {
-    const salted = await directory.createUser({ name: 'ada', password: { password: 'analytical', salt: 'pepper' } })
+    const salted = await directory.createUser(
+      { name: 'ada', password: { password: 'analytical', salt: 'pepper' } },
+      PROGRAM,
+    )
     assert.partialDeepStrictEqual(salted.password, { salt: 'pepper' })
-    const stored = await directory.createUser({ name: 'bob', password: { stored: STORED } })
+    const stored = await directory.createUser({ name: 'bob', password: { stored: STORED } }, PROGRAM)
     assert.deepEqual(stored.password, STORED)
   })
 
   it('without a password has one that never verifies', async () => {
-    const { password } = await directory.createUser({ name: 'ada' })
+    const { password } = await directory.createUser({ name: 'ada' }, PROGRAM)
     assert.partialDeepStrictEqual(password, { scheme: 'unusable', reason: 'absent' })
   })
 
   const taken: readonly (readonly [string, () => Promise<unknown>])[] = [
-    ['a user', () => directory.createUser({ name: 'ada' })],
-    ['an administrator', () => directory.setAdministrator('ada', { password: 'analytical' })],
+    ['a user', () => directory.createUser({ name: 'ada' }, PROGRAM)],
+    ['an administrator', () => directory.setAdministrator('ada', PROGRAM, { password: 'analytical' })],
   ]
   for (const [who, make] of taken) {
     it(`cannot take the name of ${who}`, async () => {
       await make()
-      await assert.rejects(directory.createUser({ name: 'ada' }), isRefused('conflict'))
-      assert.deepEqual(await directory.importUsers([{ name: 'bob' }], 'keep'), [{ kind: 'created' }])
+      await assert.rejects(directory.createUser({ name: 'ada' }, PROGRAM), isRefused('conflict'))
+      assert.deepEqual(await directory.importUsers([{ name: 'bob' }], PROGRAM, 'keep'), [{ kind: 'created' }])
     })
   }
 
   it('is created once by many concurrent requests', async () => {
-    const attempts = Array.from({ length: 20 }, () => directory.createUser({ name: 'ada' }))
+    const attempts = Array.from({ length: 20 }, () => directory.createUser({ name: 'ada' }, PROGRAM))
     const outcomes = await Promise.allSettled(attempts)
     assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1)
     assert.equal(await directory.countUsers(), 1)
@@ -107,62 +112,64 @@ function draftWithGrant(database: string, ...collections: string[]): UserDraft {
 describe('impossible', () => {
   for (const [what, draft] of impossible) {
     it(what, async () => {
-      await assert.rejects(directory.createUser(draft), isRefused('bad_request'))
-      const [outcome] = await directory.importUsers([draft], 'replace')
+      await assert.rejects(directory.createUser(draft, PROGRAM), isRefused('bad_request'))
+      const [outcome] = await directory.importUsers([draft], PROGRAM, 'replace')
       assert.equal(outcome?.kind, 'refused')
       assert.equal(await directory.countUsers(), 0)
     })
   }
 
   it('a change that gives such roles or grants', async () => {
-    await directory.createUser({ name: 'ada' })
+    await directory.createUser({ name: 'ada' }, PROGRAM)
     await assert.rejects(setRoles(directory, 'ada', ['_admin']), isRefused('bad_request'))
     await assert.rejects(
-      directory.setGrant('ada', ANY_USER, { database: 'shop', collection: '_users' }, 'rw'),
+      directory.setGrant('ada', PROGRAM, { database: 'shop', collection: '_users' }, 'rw'),
       isRefused('bad_request'),
     )
-    await assert.rejects(directory.changeUser('ada', ANY_USER, addRole('_admin')), isRefused('bad_request'))
+    await assert.rejects(directory.changeUser('ada', PROGRAM, addRole('_admin')), isRefused('bad_request'))
   })
 
   it('the role _metrics is allowed', async () => {
-    assert.deepEqual((await directory.createUser({ name: 'ada', roles: ['_metrics'] })).document.roles, ['_metrics'])
+    assert.deepEqual((await directory.createUser({ name: 'ada', roles: ['_metrics'] }, PROGRAM)).document.roles, [
+      '_metrics',
+    ])
   })
 })
 
 describe('a change', () => {
   let before: User
   beforeEach(async () => {
-    before = await directory.createUser({ name: 'ada', password: { password: 'analytical' } })
+    before = await directory.createUser({ name: 'ada', password: { password: 'analytical' } }, PROGRAM)
   })
 
   it('of an unknown user is not found', async () => {
     const changes = [
-      directory.changeUser('bob', ANY_USER, (user) => user),
-      directory.setPassword('bob', ANY_USER, { password: 'builder' }),
-      directory.setActive('bob', ANY_USER, false),
-      directory.signOut('bob', ANY_USER),
-      directory.removeUser('bob', ANY_USER, 'any'),
+      directory.changeUser('bob', PROGRAM, (user) => user),
+      directory.setPassword('bob', PROGRAM, { password: 'builder' }),
+      directory.setActive('bob', PROGRAM, false),
+      directory.signOut('bob', PROGRAM),
+      directory.removeUser('bob', PROGRAM, 'any'),
     ]
     for (const change of changes) await assert.rejects(change, isRefused('not_found'))
   })
 
   it('needs the current revision', async () => {
-    const after = await directory.changeUser('ada', ANY_USER, addRole('maths'), { expected: before.document.revision })
+    const after = await directory.changeUser('ada', PROGRAM, addRole('maths'), { expected: before.document.revision })
     assert.equal(revisionNumber(after), 2)
     await assert.rejects(
-      directory.changeUser('ada', ANY_USER, addRole('x'), { expected: before.document.revision }),
+      directory.changeUser('ada', PROGRAM, addRole('x'), { expected: before.document.revision }),
       isRefused('conflict'),
     )
     await assert.rejects(
-      directory.setPassword('ada', ANY_USER, { password: 'engine' }, { expected: before.document.revision }),
+      directory.setPassword('ada', PROGRAM, { password: 'engine' }, { expected: before.document.revision }),
       isRefused('conflict'),
     )
-    await assert.rejects(directory.removeUser('ada', ANY_USER, before.document.revision), isRefused('conflict'))
+    await assert.rejects(directory.removeUser('ada', PROGRAM, before.document.revision), isRefused('conflict'))
     assert.deepEqual(await directory.findUser('ada'), after)
   })
 
   it('cannot change name, revision or sessions', async () => {
-    const after = await directory.changeUser('ada', ANY_USER, (user) => ({
+    const after = await directory.changeUser('ada', PROGRAM, (user) => ({
       ...user,
       name: 'bob',
       sessionEpoch: { generation: 77, seconds: 77 },
@@ -176,19 +183,19 @@ describe('a change', () => {
     const change = () => {
       throw new RangeError('no')
     }
-    await assert.rejects(directory.changeUser('ada', ANY_USER, change), RangeError)
+    await assert.rejects(directory.changeUser('ada', PROGRAM, change), RangeError)
     assert.deepEqual(await directory.findUser('ada'), before)
   })
 
   const endings: readonly (readonly [string, boolean, () => Promise<User>])[] = [
-    ['another password', true, () => directory.setPassword('ada', ANY_USER, { password: 'engine' })],
-    ['the current password', false, () => directory.setPassword('ada', ANY_USER, { password: 'analytical' })],
-    ['a deactivation', true, () => directory.setActive('ada', ANY_USER, false)],
-    ['a sign-out', true, () => directory.signOut('ada', ANY_USER)],
+    ['another password', true, () => directory.setPassword('ada', PROGRAM, { password: 'engine' })],
+    ['the current password', false, () => directory.setPassword('ada', PROGRAM, { password: 'analytical' })],
+    ['a deactivation', true, () => directory.setActive('ada', PROGRAM, false)],
+    ['a sign-out', true, () => directory.signOut('ada', PROGRAM)],
     ['a role', false, () => setRoles(directory, 'ada', ['maths'])],
-    ['a grant', false, () => directory.setGrant('ada', ANY_USER, { database: 'shop' }, 'rw')],
-    ['an activation of an active user', false, () => directory.setActive('ada', ANY_USER, true)],
-    ['the current password', false, () => directory.setPassword('ada', ANY_USER, sameWithOtherOrder(before))],
+    ['a grant', false, () => directory.setGrant('ada', PROGRAM, { database: 'shop' }, 'rw')],
+    ['an activation of an active user', false, () => directory.setActive('ada', PROGRAM, true)],
+    ['the current password', false, () => directory.setPassword('ada', PROGRAM, sameWithOtherOrder(before))],
   ]
   for (const [what, isEnding, change] of endings) {
     it(`${what} ${isEnding ? 'ends' : 'ends no'} sessions`, async () => {
@@ -200,10 +207,10 @@ describe('a change', () => {
 
   const visible: readonly (readonly [string, boolean, () => Promise<User>])[] = [
     ['a role', true, () => setRoles(directory, 'ada', ['maths'])],
-    ['another password', true, () => directory.setPassword('ada', ANY_USER, { password: 'engine' })],
-    ['a grant', false, () => directory.setGrant('ada', ANY_USER, { database: 'shop' }, 'rw')],
-    ['a deactivation', false, () => directory.setActive('ada', ANY_USER, false)],
-    ['a sign-out', false, () => directory.signOut('ada', ANY_USER)],
+    ['another password', true, () => directory.setPassword('ada', PROGRAM, { password: 'engine' })],
+    ['a grant', false, () => directory.setGrant('ada', PROGRAM, { database: 'shop' }, 'rw')],
+    ['a deactivation', false, () => directory.setActive('ada', PROGRAM, false)],
+    ['a sign-out', false, () => directory.signOut('ada', PROGRAM)],
   ]
   for (const [what, isVisible, change] of visible) {
     it(`${what} ${isVisible ? 'changes' : 'keeps'} the revision`, async () => {
@@ -220,48 +227,48 @@ function sameWithOtherOrder({ password }: User): NewPassword {
 
 describe('grants', () => {
   const grantsOf = async () => (await directory.findUser('ada'))?.multiModel.grants
-  beforeEach(() => directory.createUser({ name: 'ada' }))
+  beforeEach(() => directory.createUser({ name: 'ada' }, PROGRAM))
 
   it('on a database and a collection are independent, and removed one by one', async () => {
-    await directory.setGrant('ada', ANY_USER, { database: 'shop' }, 'ro')
-    await directory.setGrant('ada', ANY_USER, { database: 'shop', collection: 'orders' }, 'rw')
+    await directory.setGrant('ada', PROGRAM, { database: 'shop' }, 'ro')
+    await directory.setGrant('ada', PROGRAM, { database: 'shop', collection: 'orders' }, 'rw')
     assert.deepEqual(await grantsOf(), new Map([['shop', { level: 'ro', collections: new Map([['orders', 'rw']]) }]]))
-    await directory.setGrant('ada', ANY_USER, { database: 'shop' }, undefined)
+    await directory.setGrant('ada', PROGRAM, { database: 'shop' }, undefined)
     assert.deepEqual(
       await grantsOf(),
       new Map([['shop', { level: undefined, collections: new Map([['orders', 'rw']]) }]]),
     )
-    await directory.setGrant('ada', ANY_USER, { database: 'shop', collection: 'orders' }, undefined)
+    await directory.setGrant('ada', PROGRAM, { database: 'shop', collection: 'orders' }, undefined)
     assert.deepEqual(await grantsOf(), new Map())
   })
 })
 
 describe('a deleted user', () => {
   it('leaves its revisions to the next user of that name', async () => {
-    const { sessionEpoch } = await directory.createUser({ name: 'ada' })
-    const revision = await directory.removeUser('ada', ANY_USER, 'any')
+    const { sessionEpoch } = await directory.createUser({ name: 'ada' }, PROGRAM)
+    const revision = await directory.removeUser('ada', PROGRAM, 'any')
     assert.equal(await directory.findUser('ada'), undefined)
     assert.partialDeepStrictEqual(await directory.findRecord('ada'), { kind: 'tombstone', revision })
-    const again = await directory.createUser({ name: 'ada' })
+    const again = await directory.createUser({ name: 'ada' }, PROGRAM)
     assert.equal(revisionNumber(again), 3)
     assert.ok(again.sessionEpoch.generation > sessionEpoch.generation)
   })
 
   it('cannot be changed or deleted again', async () => {
-    await directory.createUser({ name: 'ada' })
-    await directory.removeUser('ada', ANY_USER, 'any')
-    await assert.rejects(directory.setActive('ada', ANY_USER, true), isRefused('not_found'))
-    await assert.rejects(directory.removeUser('ada', ANY_USER, 'any'), isRefused('not_found'))
+    await directory.createUser({ name: 'ada' }, PROGRAM)
+    await directory.removeUser('ada', PROGRAM, 'any')
+    await assert.rejects(directory.setActive('ada', PROGRAM, true), isRefused('not_found'))
+    await assert.rejects(directory.removeUser('ada', PROGRAM, 'any'), isRefused('not_found'))
   })
 })
 
 describe('an import', () => {
   it('returns an outcome for each draft', async () => {
-    await directory.createUser({ name: 'ada', roles: ['old'] })
-    await directory.setAdministrator('root', { password: 'secret' })
+    await directory.createUser({ name: 'ada', roles: ['old'] }, PROGRAM)
+    await directory.setAdministrator('root', PROGRAM, { password: 'secret' })
     const kinds = async (role: string, onTaken: 'keep' | 'replace') => {
       const drafts = ['ada', 'bob', 'b:c', 'root', 'bob'].map((name) => ({ name, roles: [role] }))
-      return (await directory.importUsers(drafts, onTaken)).map(({ kind }) => kind)
+      return (await directory.importUsers(drafts, PROGRAM, onTaken)).map(({ kind }) => kind)
     }
     assert.deepEqual(await kinds('new', 'keep'), ['kept', 'created', 'refused', 'refused', 'kept'])
     assert.deepEqual((await directory.findUser('ada'))?.document.roles, ['old'])
@@ -270,18 +277,23 @@ describe('an import', () => {
   })
 
   it('that replaces a password ends the sessions of the user', async () => {
-    const { generation } = (await directory.createUser({ name: 'ada', password: { stored: STORED } })).sessionEpoch
+    const { generation } = (await directory.createUser({ name: 'ada', password: { stored: STORED } }, PROGRAM))
+      .sessionEpoch
     const findGeneration = async () => (await directory.findUser('ada'))?.sessionEpoch.generation ?? 0
-    await directory.importUsers([{ name: 'ada', password: { stored: STORED } }], 'replace')
+    await directory.importUsers([{ name: 'ada', password: { stored: STORED } }], PROGRAM, 'replace')
     assert.equal(await findGeneration(), generation)
-    await directory.importUsers([{ name: 'ada', password: { stored: { ...STORED, salt: 'other' } } }], 'replace')
+    await directory.importUsers(
+      [{ name: 'ada', password: { stored: { ...STORED, salt: 'other' } } }],
+      PROGRAM,
+      'replace',
+    )
     assert.ok((await findGeneration()) > generation)
   })
 
   it('takes effect at once', async () => {
-    await directory.createUser({ name: 'ada', password: { stored: STORED } })
+    await directory.createUser({ name: 'ada', password: { stored: STORED } }, PROGRAM)
     await directory.findAccount('ada')
-    await directory.importUsers([{ name: 'ada', roles: ['new'] }], 'replace')
+    await directory.importUsers([{ name: 'ada', roles: ['new'] }], PROGRAM, 'replace')
     assert.deepEqual((await directory.findAccount('ada'))?.roles, ['new'])
   })
 })
@@ -290,19 +302,16 @@ describe('rules for passwords', () => {
   const reading = readPasswordRules('[{"[0-9]", "It needs a digit."}]')
   const rules = reading.kind === 'rules' ? reading.rules : []
   const entrances: readonly (readonly [string, (directory: Directory) => Promise<unknown>])[] = [
-    ['a new user', (at) => at.createUser({ name: 'bob', password: { password: 'builder' } })],
-    ['a new password', (at) => at.setPassword('ada', ANY_USER, { password: 'engine' })],
-    [
-      'a change with a password',
-      (at) => at.changeUser('ada', ANY_USER, (u) => u, { password: { password: 'engine' } }),
-    ],
-    ['a new administrator', (at) => at.setAdministrator('root', { password: 'secret' })],
+    ['a new user', (at) => at.createUser({ name: 'bob', password: { password: 'builder' } }, PROGRAM)],
+    ['a new password', (at) => at.setPassword('ada', PROGRAM, { password: 'engine' })],
+    ['a change with a password', (at) => at.changeUser('ada', PROGRAM, (u) => u, { password: { password: 'engine' } })],
+    ['a new administrator', (at) => at.setAdministrator('root', PROGRAM, { password: 'secret' })],
     ['an import', (at) => importOne(at, { name: 'bob', password: { password: 'builder' } })],
   ]
   for (const [entrance, enter] of entrances) {
     it(`${entrance} is checked`, async (t) => {
       const strict = await openTestNode(t, { settings: { rules } })
-      const before = await strict.directory.createUser({ name: 'ada', password: { password: 'analytical 1' } })
+      const before = await strict.directory.createUser({ name: 'ada', password: { password: 'analytical 1' } }, PROGRAM)
       const reason = 'Password does not conform to requirements. It needs a digit.'
       await assert.rejects(enter(strict.directory), { code: 'password_refused', reason })
       assert.deepEqual(await strict.directory.listUsers({ limit: 10 }), [before])
@@ -312,13 +321,13 @@ describe('rules for passwords', () => {
 })
 
 async function importOne(at: Directory, draft: UserDraft): Promise<unknown> {
-  const [outcome] = await at.importUsers([draft], 'keep')
+  const [outcome] = await at.importUsers([draft], PROGRAM, 'keep')
   if (outcome?.kind === 'refused') throw outcome.error
   return outcome
 }
 
 it('listing returns pages in byte order', async () => {
-  for (const name of ['b', 'Z', 'ä', 'a']) await directory.createUser({ name })
+  for (const name of ['b', 'Z', 'ä', 'a']) await directory.createUser({ name }, PROGRAM)
   const names = async (range: Parameters<Directory['listUsers']>[0]) =>
     (await directory.listUsers(range)).map(({ name }) => name)
   assert.deepEqual(await names({ limit: 3 }), ['Z', 'a', 'b'])
@@ -339,18 +348,19 @@ describe('a change for a request', () => {
       await revoke()
       return { identity, credential: { kind: PASSWORD, handler: 'basic' } }
     }
-    return runConfirmed(confirm, () => directory.setPassword('ada', ANY_USER, { password: 'stolen' }))
+    return directory.setPassword('ada', { confirm }, { password: 'stolen' })
   }
 
   it('of the own user is rejected if the credential is revoked after it was confirmed', async () => {
-    await directory.createUser({ name: 'ada', password: { password: 'analytical' } })
+    await directory.createUser({ name: 'ada', password: { password: 'analytical' } }, PROGRAM)
     const before = await directory.findUser('ada')
     await assert.rejects(changeAs('ada', raiseEpoch), isRefused('authentication_required'))
     assert.deepEqual((await directory.findUser('ada'))?.password, before?.password)
   })
 
   it('of another user does not depend on the session epoch of that user', async () => {
-    for (const name of ['ada', 'grace']) await directory.createUser({ name, password: { password: 'analytical' } })
+    for (const name of ['ada', 'grace'])
+      await directory.createUser({ name, password: { password: 'analytical' } }, PROGRAM)
     const before = await directory.findUser('ada')
     await changeAs('grace', raiseEpoch)
     assert.notDeepEqual((await directory.findUser('ada'))?.password, before?.password)

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { endSessions } from '../../../src/directory/session-epoch.ts'
 import { checkName, checkRole } from '../../../src/directory/users/names.ts'
 import {
-  createUser,
+  createEmptyUser,
   nextRevision,
   readRevision,
   reviseUser,
@@ -14,7 +14,7 @@ import type { User } from '../../../src/directory/users/user.ts'
 import type { StoredPassword } from '../../../src/passwords/schemes.ts'
 
 const PASSWORD: StoredPassword = { scheme: 'simple', salt: 'salt', hash: 'a'.repeat(40) }
-const ALICE = createUser('alice', PASSWORD)
+const ALICE = createEmptyUser('alice', PASSWORD)
 
 const WORDS: readonly [row: string, word: string, name: string | undefined, role: string | undefined][] = [
   ['plain', 'alice', undefined, undefined],
@@ -100,12 +100,12 @@ describe('revisions', () => {
   })
 
   it('reveals nothing about the password', () => {
-    const other = createUser('alice', { ...PASSWORD, hash: 'b'.repeat(40) })
+    const other = createEmptyUser('alice', { ...PASSWORD, hash: 'b'.repeat(40) })
     assert.equal(other.document.revision, ALICE.document.revision)
   })
 
   it('two passwords of the same user have two revisions', () => {
-    const other = createUser('alice', { ...PASSWORD, salt: 'another-salt' })
+    const other = createEmptyUser('alice', { ...PASSWORD, salt: 'another-salt' })
     assert.notEqual(other.document.revision, ALICE.document.revision)
   })
 
@@ -141,7 +141,7 @@ describe('a deleted user', () => {
   it('has the next revision', () => assert.equal(readRevision(tombstone.revision)?.number, 2))
 
   it('a new user of that name continues its revisions', () => {
-    const again = createUser('alice', PASSWORD, tombstone)
+    const again = createEmptyUser('alice', PASSWORD, tombstone)
     assert.deepEqual(again.sessionEpoch, tombstone.sessionEpoch)
     assert.equal(readRevision(revisionOf(again) ?? '')?.number, 3)
   })

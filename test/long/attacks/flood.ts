@@ -200,7 +200,7 @@ async function attackOnce(
       const hasRoom = socket.write(value.bytes, (error) => {
         if (error) return
         requests += value.requests
-        onSent()
+        if (requests > 0) onSent()
       })
       if (!hasRoom) return
     }
@@ -228,7 +228,8 @@ function shareBursts(bursts: Iterator<Burst>): () => Iterator<Burst> {
   }
 }
 
-const MAX_BEGIN_MS = 5000
+/** A server may take nothing of an attack. */
+const MAX_BEGIN_MS = 60_000
 
 async function attack(flood: Flood, { name, url, way, connections, seconds, address }) {
   const chosen = flood.ways[way] as Way
@@ -258,7 +259,7 @@ async function attack(flood: Flood, { name, url, way, connections, seconds, addr
 
 const EVERY_MS = 10
 /** What a request without a response counts as. */
-const FAILED_MS = 20_000
+const FAILED_MS = 60_000
 /** The same for all processes. */
 const now = () => performance.timeOrigin + performance.now()
 
@@ -329,7 +330,8 @@ function summarize(probes, { endedAt, requests }) {
   const at = (share) => Math.round((during[Math.ceil(during.length * share) - 1] ?? 0) * 10) / 10
   const delayed = probes.filter(({ from, ms }) => from + ms > endedAt && ms > DELAYED_MS)
   const recoveredMs = Math.round(Math.max(0, ...delayed.map(({ from, ms }) => from + ms - endedAt)))
-  return { p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1), recoveredMs, requests }
+  const failed = probes.filter(({ ms }) => ms === FAILED_MS).length
+  return { p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1), recoveredMs, requests, failed }
 }
 
 /** The longest turns of the event loop since the last call. */

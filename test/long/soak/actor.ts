@@ -8,6 +8,8 @@ const AS_ADMIN = { Authorization: basic(ADMIN) }
 export class Actor {
   readonly name: string
   password: string | undefined
+  /** When the last request was sent. */
+  askedMs = 0
   #run
   #credentials
   /** The number of the last acknowledged write, and of the last one that was tried. */
@@ -39,6 +41,7 @@ export class Actor {
 
   async ask(base, request) {
     const { ledger } = this.#run
+    this.askedMs = performance.now()
     const reply = await ask(base, request)
     ledger.count('requests')
     ledger.count(`status ${reply.status === 0 ? 'none' : reply.status}`)

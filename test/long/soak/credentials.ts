@@ -52,8 +52,9 @@ export class Credentials {
   #user
   #run
   #list: Credential[] = []
+  #opened = 0
 
-  /** `user`: `name`, `password`, `isSettled(node)`. `run`: `testbed`, `ledger`, `random`, `graceMs`. */
+  /** `user`: `name`, `password`, `isSettled(node)`. `run`: `testbed`, `ledger`, `history`, `random`, `graceMs`. */
   constructor(user, run) {
     this.#user = user
     this.#run = run
@@ -72,6 +73,7 @@ export class Credentials {
     credential.state = node ? 'revoked' : 'unknown'
     credential.endedAt = Date.now()
     credential.endedBy = node
+    this.#noteChange(credential, node, false)
     if (node) this.#run.ledger.count('credentials revoked')
   }
 
@@ -92,7 +94,9 @@ export class Credentials {
     if (!isSettled) return
     // while a secret is rotated, either may have signed
     if (rotations.isUnderWay || testbed.rotations.isUnderWay || rotations.retired !== testbed.rotations.retired) return
-    this.#list.push({ kind, value, state: 'live', openedAt: Date.now(), openedBy: node, rotations })
+    const subject = `${this.#user.name} ${++this.#opened}`
+    this.#list.push({ subject, kind, value, state: 'live', openedAt: Date.now(), openedBy: node, rotations })
+    this.#noteChange({ subject }, node, true)
     if (this.#list.length > MAX_KEPT) this.#list.splice(random.below(MAX_KEPT / 2), 1)
   }
 
@@ -114,6 +118,7 @@ export class Credentials {
     const before = {
       ...credential,
       at: Date.now(),
+      startMs: performance.now(),
       rotations: testbed.rotations,
       isSettled: this.#user.isSettled(node),
     }
@@ -133,6 +138,7 @@ export class Credentials {
     if (isRetired || this.#isRevoked(before, node)) {
       ledger.count('revoked credentials tried')
       if (name !== null) ledger.violate('revoked credential accepted', where)
+      if (!isRetired) this.#noteDecision(before, node, name !== null)
       return
     }
     const isSame = testbed.rotations.retired === credential.rotations.retired && !testbed.rotations.isUnderWay
@@ -142,6 +148,17 @@ export class Credentials {
     const isKept = testbed.rotations.cookies - credential.rotations.cookies < secrets
     const mustPass = before.state === 'live' && before.isSettled && isSame && isYoung && isKept
     if (mustPass && name === null) ledger.violate('live credential rejected', where)
+    // a rejection may have other reasons
+    if (mustPass || name !== null) this.#noteDecision(before, node, name !== null)
+  }
+
+  #noteChange({ subject }, node, isValid) {
+    const acknowledgedMs = node && performance.now()
+    this.#run.history.change({ subject, isValid, sentMs: this.#user.askedMs, acknowledgedMs, node: node?.name })
+  }
+
+  #noteDecision({ subject, startMs }, { name: node }, isAccepted) {
+    this.#run.history.decide({ subject, node, isAccepted, startMs, endMs: performance.now() })
   }
 
   #describe({ kind, openedAt, openedBy, endedAt }, { node, status, path }) {

@@ -11,6 +11,7 @@ const COUNTS = [
   'forged credentials tried',
   'writes acknowledged',
   'records read',
+  'decisions explained',
 ]
 
 export function renderReport({ ledger, memory, seed, ms, violations }) {

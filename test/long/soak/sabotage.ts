@@ -6,9 +6,11 @@ const SOURCES = join(import.meta.dirname, '../../../src')
 
 const SABOTAGES = {
   /** Ended sessions are accepted again. */
-  revocation: ['/directory/sessions/ended-sessions.ts', 'this.#memory.has(id)', 'false'],
+  revocation: ['/directory/sessions/ended-sessions.ts', 'sessions.has(id)', 'false'],
   /** Any password and any signature is right. */
   password: ['/base/compare.ts', 'timingSafeEqual(left, right)', 'true'],
+  /** A follower knows every position, whatever history the store has. */
+  mark: ['/store/operations/changes.ts', "typeof to === 'number' && to >= sequence", 'true'],
   /** One write in ten is acknowledged and lost. */
   write: [
     '/store/operations/users.ts',

@@ -1,12 +1,15 @@
 // What the command line says of itself: help, hints, completion, and the forms of its output.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import type { Command } from 'commander'
 import { renderMan } from '../../../src/cli/completion.ts'
 import { loadProgram } from '../../../src/cli/program.ts'
 import { runCommand } from '../../support/commands.ts'
 import { makeManaged } from '../../support/managed.ts'
+import { ROOT } from '../../support/process.ts'
 import { send } from '../../support/request.ts'
 
 const listPaths = (command: Command, path: readonly string[] = []): readonly (readonly string[])[] => [
@@ -29,6 +32,18 @@ describe('help', () => {
   it('is the same as an argument and as an option', async () => {
     for (const path of [[], ['user'], ['user', 'add']])
       assert.equal((await runCommand(['help', ...path])).stdout, (await runCommand([...path, '--help'])).stdout)
+  })
+
+  it('is right where a message or a page names a command', () => {
+    const groups = new Set(PATHS.flatMap(([group, name]) => (name === undefined ? [] : [group])))
+    const known = new Set(PATHS.map((path) => path.join(' ')))
+    const files = ['src/**/*.ts', 'console/src/**/*.{ts,tsx}', 'docs/**/*.md', 'README.md', 'SECURITY.md']
+    const unknown = files
+      .flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
+      .flatMap((file) => readFileSync(join(ROOT, file), 'utf8').match(/\bcardea ([a-z]+ [a-z][a-z-]+)/g) ?? [])
+      .map((text) => text.replace('cardea ', ''))
+      .filter((command) => groups.has(command.split(' ')[0]) && !known.has(command))
+    assert.deepEqual([...new Set(unknown)], [])
   })
 
   const HINTS: readonly (readonly [args: readonly string[], says: RegExp])[] = [
@@ -67,7 +82,7 @@ describe('completion', () => {
       return spawnSync('bash', ['-c', program, 'bash', ...words], { encoding: 'utf8' }).stdout.trim()
     }
     assert.equal(complete('sta'), 'start status')
-    assert.equal(complete('user', 'set'), 'set-password')
+    assert.equal(complete('user', 'set-p'), 'set-password')
     assert.equal(complete('user', 'list', '--st'), '--status')
   })
 

@@ -119,6 +119,7 @@ describe('cardea secret rotate', () => {
     const waiting = await rotate()
     assert.match(waiting.stdout, /^Nothing was changed: tokens signed with 1\.key may live until 20/)
     assert.equal(waiting.code, 0)
+    assert.match((await rotate('--json')).stdout, /"until": "20\d\d-\d\d-\d\dT[\d:]+Z"/)
 
     assert.match((await rotate('--force')).stdout, /^3 of 3: removed 1\.key\./)
     assert.deepEqual([await status(old), await status(fresh)], [401, 200])
@@ -155,7 +156,7 @@ describe('cardea secret rotate', () => {
         ['added', 'activated', 'removed'],
       )
       assert.equal(steps[2]?.file, '1.key')
-      assert.equal(steps[0]?.actor, isServing ? '_owner' : undefined)
+      assert.equal(steps[0]?.actor, '_owner')
       if (server) await stop(server)
     })
   it('reports a server that reads another folder', async (t) => {
@@ -278,12 +279,7 @@ describe('cardea token', () => {
       code: 2,
       says: /30d, a time such as 2030-12-31, or never/,
     },
-    {
-      name: 'a missing time',
-      args: ['create', '--superuser', '--expires', '0'],
-      code: 2,
-      says: /30d, a time such as 2030-12-31, or never/,
-    },
+    { name: 'no time at all', args: ['create', '--superuser', '--expires', '0'], code: 2, says: /has passed/ },
     { name: 'a past day', args: ['create', '--superuser', '--expires', '2001-01-01'], code: 2, says: /has passed/ },
     { name: 'a missing path', args: ['create', '--superuser', '--paths', 'x'], code: 2, says: /begin with a slash/ },
     {
@@ -305,7 +301,8 @@ describe('cardea token', () => {
     const managed = makeWithSecrets(t)
     const make = async (...args: string[]) => (await managed.cardea(['token', 'header', ...args])).stdout
     const good = await managed.cardea(['token', 'show', '--json'], await make('--user', 'ann', '--expires', '90s'))
-    const { header, claims, isGood } = JSON.parse(good.stdout)
+    const { header, claims, isGood, issuedAt, expiresAt } = JSON.parse(good.stdout)
+    assert.deepEqual([Date.parse(issuedAt), Date.parse(expiresAt)], [claims.iat * 1000, claims.exp * 1000])
     assert.deepEqual([good.code, header, isGood], [0, { alg: 'HS256', typ: 'JWT' }, true])
     assert.deepEqual([claims.preferred_username, claims.iss, claims.exp - claims.iat], ['ann', 'arangodb', 90])
     const token = await make('--superuser')

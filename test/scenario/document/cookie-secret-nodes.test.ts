@@ -20,6 +20,7 @@ async function startNode(): Promise<void> {
       server: { endpoint: 'none' },
       chttpd_auth: { iterations: 1, timeout: 86_400 },
       admins: { admin: 'adminpw' },
+      auth: { 'min-password-length': 0 },
     },
   })
   nodes.push({ cardea, url: (await cardea.listen()).document[0] ?? '' })

@@ -16,6 +16,7 @@ const MEMORY = {
   chttpd: { port: 0 },
   server: { endpoint: 'none' },
   admins: { admin: 'adminpw' },
+  auth: { 'min-password-length': 0 },
 }
 
 const saltOf = async (name: string): Promise<string> => (await get(name)).json.salt

@@ -428,6 +428,7 @@ test('endpoints of a server without databases', async (t) => {
   assert.deepEqual(await get('/_active_tasks'), [])
   assert.equal((await get('/_uuids?count=3')).uuids.length, 3)
   assert.match((await get('/_uuids')).uuids[0], /^[0-9a-f]{32}$/)
+  assert.equal((await ask({ path: '/_uuids' })).headers['cache-control'], 'no-cache')
   assert.equal((await ask({ path: '/_uuids?count=1001' })).status, 400)
   assert.equal((await ask({ path: '/_uuids?count=x' })).status, 400)
   assert.equal((await ask({ path: '/_active_tasks' })).status, 401)

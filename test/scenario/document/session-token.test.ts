@@ -99,6 +99,26 @@ test('more roles than a cookie can hold are 400', async () => {
   assert.deepEqual([answer.status, answer.json.reason], [400, 'The token has too many roles.'])
 })
 
+const WITHOUT_JWT = '{chttpd_auth, cookie_authentication_handler}, {chttpd_auth, default_authentication_handler}'
+
+for (const [what, option, value] of [
+  ['a claim more is required', 'jwt_auth/required_claims', 'exp, aud'],
+  ['roles are read elsewhere', 'jwt_auth/roles_claim_path', 'groups'],
+  ['tokens are not accepted any more', 'chttpd/authentication_handlers', WITHOUT_JWT],
+] as const) {
+  test(`the session ends when ${what}`, async () => {
+    const [cookie, own] = [
+      cookieOf(await open(token())),
+      cookieOf(await ask('POST', '/_session', { as: '', body: { name: 'ada', password: 'ada-pw' } })),
+    ]
+    const path = `/_node/_local/_config/${option}`
+    assert.equal((await ask('PUT', path, { body: JSON.stringify(value) })).status, 200)
+    const after = [(await identifyCookie(cookie)).name, (await identifyCookie(own)).name]
+    assert.equal((await ask('DELETE', path)).status, 200)
+    assert.deepEqual(after, [null, 'ada'])
+  })
+}
+
 test('the session ends when the key that verified the token is removed or replaced', async (t) => {
   const cardea = await createCardea({
     options: {
@@ -107,6 +127,7 @@ test('the session ends when the key that verified the token is removed or replac
       server: { endpoint: 'none' },
       chttpd_auth: { iterations: 1 },
       admins: { admin: 'adminpw' },
+      auth: { 'min-password-length': 0 },
     },
   })
   t.after(() => cardea.close())

@@ -41,7 +41,7 @@ async function change(name: string, members: object, options: RequestDetails): P
 }
 
 const NEEDS_PASSWORD =
-  'Sign in with the password to change it, the second factor or access tokens, or to delete or deactivate the account.'
+  'Sign in with the password to change it, the second factor or access tokens, to end other sessions, or to delete or deactivate the account.'
 
 test('a token can change the document of its user, but not password or second factor', async () => {
   await add('ada')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { assertRefused, createUsersServer, idOf, pathOf } from './users-server.ts'
+import { createUsersServer, idOf, pathOf } from './users-server.ts'
 
 const { ask, add } = createUsersServer()
 const NAMES = ['B', 'a', 'b', 'c', 'ä', '😀']
@@ -85,11 +85,38 @@ test('keys are listed in their order, repeated ones too', async () => {
   )
 })
 
-const REFUSED = ['limit=x', 'limit=-1', 'skip=1.5', 'startkey=a', 'keys={}', 'keys=[', 'descending=yes', 'limit=1e3']
+const GROUPING = 'Invalid use of grouping on a map view.'
 
-for (const query of REFUSED) {
+for (const [query, error, reason] of [
+  ['limit=x', 'query_parse_error', 'Invalid value for integer: "x"'],
+  ['limit=', 'query_parse_error', 'Invalid value for integer: []'],
+  ['limit=-1', 'query_parse_error', 'Invalid value for positive integer: "-1"'],
+  ['limit=1e3', 'query_parse_error', 'Invalid value for integer: "1e3"'],
+  ['skip=1.5', 'query_parse_error', 'Invalid value for integer: "1.5"'],
+  ['descending=yes', 'query_parse_error', 'Invalid boolean parameter: "yes"'],
+  ['descending=', 'query_parse_error', 'Invalid boolean parameter: []'],
+  ['reduce=true', 'query_parse_error', 'Reduce is invalid for map-only views.'],
+  ['group=true', 'query_parse_error', GROUPING],
+  ['group_level=1', 'query_parse_error', GROUPING],
+  ['startkey=a', 'bad_request', 'invalid UTF-8 JSON'],
+  ['keys=[', 'bad_request', 'invalid UTF-8 JSON'],
+  ['keys={}', 'bad_request', '`keys` parameter must be an array.'],
+] as const) {
   test(`rejected: ${query}`, async () => {
-    const answer = await ask('GET', `/_users/_all_docs?${query}`)
-    assertRefused(answer, 400, query === 'keys={}' ? 'bad_request' : 'query_parse_error')
+    const { status, json } = await ask('GET', `/_users/_all_docs?${query}`)
+    assert.deepEqual([status, json], [400, { error, reason }])
   })
 }
+
+test('lists have the lines of CouchDB', async () => {
+  assert.equal((await ask('GET', '/_users/_all_docs?limit=0')).body, '{"total_rows":6,"offset":0,"rows":[\n\n]}\n')
+  const { body } = await ask('GET', '/_users/_all_docs?limit=0&update_seq=true')
+  assert.match(body, /^\{"total_rows":6,"offset":0,"update_seq":"[^"]+","rows":\[\n\n\]\}\n$/)
+  const got = await ask('POST', '/_users/_bulk_get', { body: { docs: [{ id: 'x' }, { id: 'y', rev: '1-a' }] } })
+  const [x, y] = [
+    '{"id":"x","docs":[{"error":{"rev":"undefined","reason":"missing","id":"x","error":"not_found"}}]}',
+    '{"id":"y","docs":[{"error":{"rev":"1-a","reason":"missing","id":"y","error":"not_found"}}]}',
+  ]
+  assert.equal(got.body, `{"results":[${x},${y}]}\n`)
+  assert.equal((await ask('POST', '/_users/_bulk_get', { body: { docs: [] } })).body, '{"results":[]}\n')
+})

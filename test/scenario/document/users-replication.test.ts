@@ -80,7 +80,7 @@ test('open_revs returns a list, or multipart if the client accepts it', async ()
   assert.equal(end, '--')
   assert.equal((await ask('GET', `${pathOf('parts')}?open_revs=all`)).json[0].ok._rev, rev)
   assert.deepEqual((await ask('GET', `${pathOf('missing')}?open_revs=all`)).json, [])
-  assertRefused(await ask('GET', `${pathOf('parts')}?open_revs=x`), 400, 'query_parse_error')
+  assertRefused(await ask('GET', `${pathOf('parts')}?open_revs=x`), 400, 'bad_request')
 })
 
 test('_revs_diff lists the revisions that are missing here', async () => {
@@ -119,15 +119,18 @@ test('_bulk_docs returns a result for each document', async () => {
   assert.equal(status, 201)
   assert.deepEqual(
     json.map(({ ok, error }: { ok?: boolean; error?: string }) => ok ?? error),
-    [true, 'conflict', true, 'forbidden', 'conflict', 'illegal_docid', 'illegal_docid'],
+    [true, 'conflict', true, 'forbidden', 'conflict', 'forbidden', 'illegal_docid'],
   )
   assert.equal(json[3].reason, 'doc.roles must be an array')
+  assert.match(json[5].id, /^[0-9a-f]{32}$/)
 })
 
 const MALFORMED: readonly { path: string; body: unknown }[] = [
   { path: '_bulk_docs', body: {} },
   { path: '_bulk_docs', body: { docs: {} } },
   { path: '_bulk_docs', body: { docs: [1] } },
+  { path: '_bulk_docs', body: { docs: [], new_edits: 'false' } },
+  { path: '_bulk_docs', body: { docs: [], new_edits: 0 } },
   { path: '_bulk_docs', body: { docs: [], all_or_nothing: true } },
   { path: '_bulk_get', body: { docs: [{}] } },
   { path: '_bulk_get', body: { docs: [{ id: 'x', rev: 7 }] } },

@@ -1,4 +1,4 @@
-// The system clock jumps by a day and back. docs/guides/faults.md has the same rows.
+// The system clock jumps by a day and back. docs/reference/faults.md has the same rows.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { AS_ADMIN, type Reply, send } from '../../support/request.ts'

@@ -1,6 +1,6 @@
 // A small disk of its own, for faults of disks.
 import { spawnSync } from 'node:child_process'
-import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmdirSync, rmSync, truncateSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
@@ -34,6 +34,35 @@ export function mountDisk(t: TestContext, size = '2m'): Disk | undefined {
     free: () => rmSync(filler),
     makeReadOnly: () => {
       if (!mount('-o', 'remount,ro', folder)) throw new Error('the disk is still in use')
+    },
+  }
+}
+
+export interface FailingDisk {
+  readonly folder: string
+  /** As Linux does after an error of the device: the file system becomes read-only, with its files open. */
+  fail(): void
+}
+
+/** Skips the test where this process may not make a file system in a file and mount it. */
+export function mountFailingDisk(t: TestContext): FailingDisk | undefined {
+  const outer = mkdtempSync(join(tmpdir(), 'cardea-disk-'))
+  const [image, folder] = [join(outer, 'image'), join(outer, 'mounted')]
+  mkdirSync(folder)
+  t.after(() => {
+    spawnSync('umount', ['--lazy', folder])
+    rmSync(outer, { recursive: true })
+  })
+  closeSync(openSync(image, 'w'))
+  truncateSync(image, 8 * 1024 * 1024)
+  if (spawnSync('mkfs.ext4', ['-q', image]).status !== 0 || !mount('-o', 'loop', image, folder)) {
+    t.skip('this process may not mount a file system of its own: run as root, with e2fsprogs and loop devices')
+    return undefined
+  }
+  return {
+    folder,
+    fail: () => {
+      if (!mount('-o', 'remount,abort', folder)) throw new Error('the disk still works')
     },
   }
 }

@@ -1,5 +1,5 @@
 // Configuration files and secrets that are lost while the server runs: the previous values stay in use, and the report
-// says what to do. docs/guides/faults.md has the same rows.
+// says what to do. docs/reference/faults.md has the same rows.
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
 // Faults of the disk and of the file of the store: what was acknowledged stays, what was not acknowledged is 503, and
-// the message for the operator says what to do. docs/guides/faults.md has the same rows.
+// the message for the operator says what to do. docs/reference/faults.md has the same rows.
 import assert from 'node:assert/strict'
 import {
   closeSync,
@@ -137,17 +137,15 @@ const LOSSES: readonly Loss[] = [
 
 describe('the file behind the store is no longer the file at its path', () => {
   for (const loss of LOSSES)
-    test(`writes are 503, it is logged within a second, and ready fails: ${loss.name}`, async (t) => {
+    test(`writes are 503, it is logged, and ready fails: ${loss.name}`, async (t) => {
       const folder = join(makeFolder(t), 'data')
       mkdirSync(folder)
       const server = await open(t, folder)
       await putUser(server, 'ada')
       loss.do(folder)
-      const lostMs = performance.now()
       assert.equal((await putUser(server, 'lost')).status, 503)
       const isLogged = () => server.log.some(({ message }) => message === 'the store cannot be found at its path')
       await waitUntil(isLogged)
-      assert.ok(performance.now() - lostMs < 2000, 'within a second, on a busy machine two')
       assert.match(String(await findStoreProblem(server)), /was deleted, moved or replaced/)
       assert.equal((await send(server.document, { path: '/_up' })).status, 503)
       assert.equal((await signIn(server, 'ada')).status, 200, 'known users sign in')

@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, test } from 'node:test'
-import { OPTIONS } from '../../../src/config/option-table.ts'
+import { CORE_OPTIONS } from '../../../src/config/option-table.ts'
 import { createTestCardea } from '../../../src/index.ts'
+import { OPTION_TABLE } from '../../../src/module-options.ts'
 import { request, sendRaw } from '../../support/raw.ts'
 import { ADMIN, basic, type Request, send } from '../../support/request.ts'
 import { type Server, startServer } from '../../support/server.ts'
@@ -162,11 +163,7 @@ for (const option of ['require_valid_user', 'require_valid_user_except_for_up'])
   })
 
 test('CVE-2022-24706: no default secrets, none may be missing, and doors listen on loopback only', async () => {
-  const rows = Object.entries(OPTIONS).flatMap(([section, options]) =>
-    Object.entries<{ secret?: true; initial: unknown }>(options).map(
-      ([key, row]) => [`${section}.${key}`, row] as const,
-    ),
-  )
+  const rows = OPTION_TABLE.rows.map(({ name, option }) => [name, option] as const)
   const secrets = rows.filter(([, { secret }]) => secret)
   assert.ok(secrets.length > 2)
   // secret for the password an address may hold
@@ -174,8 +171,8 @@ test('CVE-2022-24706: no default secrets, none may be missing, and doors listen 
     .filter(([name, { initial }]) => String(initial) !== '' && name !== 'store.url')
     .map(([name]) => name)
   assert.deepEqual(known, [])
-  assert.equal(OPTIONS.chttpd.bind_address.initial, '127.0.0.1')
-  assert.match(JSON.stringify(OPTIONS.server.endpoint.initial), /127\.0\.0\.1/)
+  assert.equal(CORE_OPTIONS.chttpd.bind_address.initial, '127.0.0.1')
+  assert.match(JSON.stringify(CORE_OPTIONS.server.endpoint.initial), /127\.0\.0\.1/)
   await assert.rejects(createTestCardea({ options: { upstream: { document: backend.url } } }), /document-secret/)
 })
 
@@ -218,7 +215,7 @@ test('ArangoDB 2026-03: server-side programs need a credential', async () => {
 })
 
 test('CVE-2026-76835: by default only loopback is a trusted proxy', async (t) => {
-  assert.deepEqual(OPTIONS.chttpd.trusted_proxies.initial, ['loopback'])
+  assert.deepEqual(CORE_OPTIONS.chttpd.trusted_proxies.initial, ['loopback'])
   const strict = await startServer(t, both, { chttpd: { require_valid_user: true } })
   // nor does one that is trusted say which path is meant
   const headers = { 'X-Forwarded-Uri': '/_up', 'X-Forwarded-Prefix': '/_up', 'X-Original-URI': '/_up' }

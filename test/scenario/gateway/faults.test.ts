@@ -41,7 +41,7 @@ async function findClosed(): Promise<string> {
 /** For upstreams that never respond: one that does may take longer than this on a busy machine. */
 const SHORT = { upstream: { 'first-byte-timeout': 0.2, 'idle-timeout': 0.2, 'connect-timeout': 1 } }
 /** For upstreams that respond to some requests. */
-const LONGER = { upstream: { 'first-byte-timeout': 1.5 } }
+const LONGER = { upstream: { 'first-byte-timeout': 2.5 } }
 
 const GARBAGE: readonly (readonly [name: string, bytes: string])[] = [
   ['rubbish', 'rubbish\r\n\r\n'],
@@ -132,6 +132,9 @@ for (const [method, body] of [
     assert.equal(answer.status, 504)
   })
 
+/** A timeout that does not pass: an upstream that responds at once takes less, also on a busy machine. */
+const LONG_MS = 3000
+
 /** Sends a body of 32 MiB, as fast as it is taken. */
 function upload(base: string, headers: Record<string, string> = {}): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -149,10 +152,12 @@ for (const [how, headers] of [
 ] as const) {
   test(`an upstream that pauses during an upload is not timed out for its response (${how})`, async (t) => {
     const backend = await openServer(t, (request, response) => {
-      setTimeout(() => request.resume(), 2000)
+      setTimeout(() => request.resume(), 1.5 * LONG_MS)
       request.on('end', () => response.end('{}'))
     })
-    const front = await startServer(t, beforeDocument(backend.url), { upstream: { 'first-byte-timeout': 1 } })
+    const front = await startServer(t, beforeDocument(backend.url), {
+      upstream: { 'first-byte-timeout': LONG_MS / 1000 },
+    })
     assert.equal(await upload(front.document, headers), 200)
   })
 
@@ -172,14 +177,14 @@ for (const [how, headers] of [
 
 test('a pause of the client during its body does not count as a slow upstream', async (t) => {
   const backend = await openBackend(t)
-  const limits = { upstream: { 'first-byte-timeout': 1, 'idle-timeout': 1 } }
+  const limits = { upstream: { 'first-byte-timeout': LONG_MS / 1000, 'idle-timeout': LONG_MS / 1000 } }
   const front = await startServer(t, beforeDocument(backend.url), limits)
   const { hostname, port } = new URL(front.document)
   const headers = { ...ADMIN, 'Content-Length': '6' }
   const request = httpRequest({ hostname, port, path: '/db/doc', method: 'PUT', agent: false, headers })
   const answer = new Promise<IncomingMessage>((resolve, reject) => request.on('response', resolve).on('error', reject))
   request.write('abc')
-  setTimeout(() => request.end('def'), 2000)
+  setTimeout(() => request.end('def'), 1.5 * LONG_MS)
   assert.equal((await answer).statusCode, 200)
   assert.equal(String(backend.seen[0]?.body), 'abcdef')
 })
@@ -191,7 +196,7 @@ test('a connection that is not established is 504 after connect-timeout', async 
   const start = performance.now()
   assert.equal((await send(front.document, { path: '/db', headers: ADMIN })).status, 504)
   const ms = performance.now() - start
-  assert.ok(ms > 1090 && ms < 30_000, `${ms} ms`)
+  assert.ok(ms > 1090, `${ms} ms`)
 })
 
 function readUntilBroken(base: string, path: string): Promise<{ readonly text: string; readonly isBroken: boolean }> {

@@ -29,7 +29,7 @@ test('the document database receives name and roles in a short-lived token signe
   await addUser(front.document, 'ada', ['reader', 'writer'])
   await send(front.document, { path: '/db/doc', headers: { Authorization: basic('ada', 'pw') } })
   const claims = openToken(backend.seen[0]?.header('authorization'), UPSTREAM_SECRET)
-  assert.equal(claims['sub'], 'ada')
+  assert.deepEqual([claims['aud'], claims['sub']], ['couchdb', 'ada'])
   assert.deepEqual(claims['_couchdb.roles'], ['reader', 'writer'])
   const seconds = Number(claims['exp']) - Date.now() / 1000
   assert.ok(seconds > 60 && seconds < 900, `it lives ${seconds} s`)
@@ -133,7 +133,7 @@ test('the multi-model database receives the same name in a token signed with its
   })
   await send(front.multiModel, { path: '/_api/collection', headers: { Authorization: basic('ada', 'pw') } })
   const claims = openToken(backend.seen[0]?.header('authorization'), MULTI_MODEL_SECRET)
-  assert.deepEqual([claims['preferred_username'], claims['iss']], ['ada', 'arangodb'])
+  assert.deepEqual([claims['preferred_username'], claims['iss'], claims['aud']], ['ada', 'arangodb', 'arangodb'])
 })
 
 test('an administrator becomes the administrator of the multi-model database', async (t) => {

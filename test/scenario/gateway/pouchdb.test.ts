@@ -1,19 +1,15 @@
-// A real document database behind the door. It has no authentication by token of its own: a declared shim before it
-// verifies what Cardea sends, and refuses what a database that requires a valid user would.
+// A real document database behind the door, with a shim before it that verifies the tokens of Cardea.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
-import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
+import { openPouchdbServer } from '../../support/pouchdb-server.ts'
 import { ADMIN, send } from '../../support/request.ts'
-import { makeFolder, type Scope } from '../../support/scope.ts'
 import { type Server, startServer } from '../../support/server.ts'
-import { beforeDocument, endFeedsOfClosedConnections, openToken, UPSTREAM_SECRET } from '../../support/upstream.ts'
+import { beforeDocument } from '../../support/upstream.ts'
 
 // none of these have types
 const load = createRequire(import.meta.url)
-const express = load('express')
 const Pouch = load('pouchdb-core')
   .plugin(load('pouchdb-adapter-memory'))
   .plugin(load('pouchdb-adapter-http'))
@@ -21,41 +17,8 @@ const Pouch = load('pouchdb-core')
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 
-interface Database {
-  readonly url: string
-  /** Who asked, as the shim believed it. */
-  readonly believed: Set<string>
-}
-
 /** One for all tests: in memory it keeps its list of databases for the whole process. */
-async function openDatabase(scope: Scope): Promise<Database> {
-  const believed = new Set<string>()
-  const app = express()
-  app.use((request: IncomingMessage, response: ServerResponse, next: () => void) => {
-    try {
-      const { sub, exp } = openToken(request.headers.authorization, UPSTREAM_SECRET)
-      if (Number(exp) * 1000 < Date.now()) throw new Error('expired')
-      believed.add(String(sub))
-      delete request.headers.authorization
-      next()
-    } catch {
-      response.writeHead(401, JSON_TYPE).end('{"error":"unauthorized","reason":"not for me"}')
-    }
-  })
-  const Memory = Pouch.defaults({ adapter: 'memory' })
-  const options = { mode: 'minimumForPouchDB', inMemoryConfig: true, logPath: `${makeFolder(scope)}/log.txt` }
-  app.use('/', load('express-pouchdb')(Memory, options))
-  const server = createServer(app)
-  endFeedsOfClosedConnections(server)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  scope.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, believed }
-}
-
-const database = await openDatabase({ after })
+const database = await openPouchdbServer({ after })
 
 const makeUser = (front: Server, name: string) =>
   send(front.document, {
@@ -75,13 +38,13 @@ interface Change {
   readonly id: string
 }
 
-function openRemote(front: Server, cookie: string) {
+function openRemote(front: Server, cookie: string, name = 'books') {
   const fetch = (url: string, given: RequestInit = {}) => {
     const headers = new Headers(given.headers)
     headers.set('Cookie', cookie)
     return globalThis.fetch(url, { ...given, headers })
   }
-  return new Pouch(`${front.document}/books`, { adapter: 'http', fetch, skip_setup: true })
+  return new Pouch(`${front.document}/${name}`, { adapter: 'http', fetch, skip_setup: true })
 }
 
 const nextName = (() => {
@@ -133,7 +96,7 @@ test('PouchDB syncs both ways through Cardea, live, until the user is disabled',
   assert.equal(disabled.status, 200)
   await bob.failed
   await ada.local.put({ _id: 'after' })
-  assert.deepEqual([...database.believed].sort(), ['ada', 'admin', 'bob'])
+  assert.deepEqual([...database.users].sort(), ['ada', 'admin', 'bob'])
   ada.sync.cancel()
   bob.sync.cancel()
 })
@@ -157,4 +120,27 @@ test('ids with %2F and attachments of 8 MiB arrive unchanged', async (t) => {
   assert.equal(stored.status, 201, await stored.text())
   const back = await fetch(place, { headers: ADMIN })
   assert.ok(bytes.equals(Buffer.from(await back.arrayBuffer())))
+})
+
+test('with the grant ro, PouchDB pulls from a database, and nothing that it pushes arrives', async (t) => {
+  const front = await startServer(t, beforeDocument(database.url), { document: { grants: 'enforce' } })
+  const asAdmin = (method: string, path: string, body = '') =>
+    send(front.document, { method, path, headers: { ...ADMIN, ...JSON_TYPE }, body })
+  assert.equal((await asAdmin('PUT', '/catalogue')).status, 201)
+  for (const id of ['a', 'b%2Fc', '_design%2Fapp'])
+    assert.equal((await asAdmin('PUT', `/catalogue/${id}`, '{}')).status, 201)
+  await front.cardea.users.create({ name: 'reader', password: 'pw', grants: { catalogue: 'ro' } })
+  const remote = openRemote(front, await signIn(front, 'reader'), 'catalogue')
+  const local = new Pouch(nextName(), { adapter: 'memory' })
+  const pulled = await local.replicate.from(remote)
+  assert.deepEqual([pulled.ok, pulled.docs_written], [true, 3])
+  // its checkpoint is in the database: it reads nothing twice
+  assert.equal((await local.replicate.from(remote)).docs_read, 0)
+
+  await local.put({ _id: 'new' })
+  await assert.rejects(local.replicate.to(remote), { status: 403, reason: 'You may only read this database.' })
+  await assert.rejects(remote.put({ _id: 'new' }), { status: 403 })
+  await assert.rejects(remote.putAttachment('a', 'file', 'eA==', 'text/plain'), { status: 403 })
+  const { total_rows } = JSON.parse((await asAdmin('GET', '/catalogue/_all_docs')).body)
+  assert.equal(total_rows, 3)
 })

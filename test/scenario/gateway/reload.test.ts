@@ -148,7 +148,7 @@ test('a reload reads the secrets again, or keeps them and reports why', async (t
   rmSync(join(folder, 'b'))
   const report = await cardea.reload()
   assert.equal(report.isApplied, false)
-  assert.match(report.problems.join(), /upstream\.multi-model-secret/)
+  assert.match(report.problems.join(), /^upstream\.multi-model-secret-folder: /)
   assert.equal(await sign(), NEXT_SECRET)
 })
 
@@ -231,7 +231,7 @@ const GIVES_NO_SECRET = { chttpd_auth: { secret: undefined } } as unknown as Car
 
 test('replacing a secret cuts the streams its cookies opened, after the grace period or at once', async (t) => {
   const upstream = toDocument((await openFeeds(t)).url)
-  const front = await openOnFile(t, { upstream, chttpd_auth: { timeout: 3 } }, GIVES_NO_SECRET)
+  const front = await openOnFile(t, { upstream, chttpd_auth: { timeout: 6 } }, GIVES_NO_SECRET)
   const signIn = async () => {
     const body = JSON.stringify({ name: 'admin', password: 'adminpw' })
     const headers = { 'Content-Type': 'application/json' }

@@ -126,6 +126,117 @@ describe('an access token for some services', () => {
   })
 })
 
+describe('a read-only access token', () => {
+  const READ_ONLY = 'This access token is read-only.'
+  const ELSEWHERE = 'A read-only access token is valid at the document door only. Here, use a user with the grant ro.'
+  const token = createToken(server, { databases: ['sales', '_users', '_replicate', 'x/_replicator'], access: 'ro' })
+
+  /** As Basic password, and as the cookie of a session that it opened. */
+  const toHeaders = async (): Promise<readonly Readonly<Record<string, string>>[]> => {
+    const body = { name: 'ada', password: await token }
+    const opened = await send(server.document, { method: 'POST', path: '/_session', body })
+    const [cookie = ''] = opened.headers['set-cookie']?.[0]?.split(';') ?? []
+    return [{ Authorization: basic('ada', await token) }, { Cookie: cookie }]
+  }
+
+  for (const [line, status] of [
+    ['GET /sales', 200],
+    ['GET /sales/doc', 200],
+    ['POST /sales/_find', 200],
+    ['POST /sales/_revs_diff', 200],
+    ['GET /_users/org.couchdb.user:ada', 200],
+    ['GET /_session', 200],
+    ['PUT /sales/_local/0123456789abcdef0123456789abcdef', 200],
+    ['PUT /sales/_local/id', READ_ONLY],
+    ['PUT /sales/doc', READ_ONLY],
+    ['POST /sales/_bulk_docs', READ_ONLY],
+    ['GET /sales/_design/app/_update/f', READ_ONLY],
+    ['PUT /_users/org.couchdb.user:ada', READ_ONLY],
+    ['DELETE /_users/org.couchdb.user:ada', READ_ONLY],
+    ['POST /_replicate', READ_ONLY],
+    ['PUT /x%2F_replicator/job', READ_ONLY],
+    ['GET /other/doc', 'This access token is not valid for this path.'],
+  ] as const)
+    it(`${line} is ${status}`, async () => {
+      const [method = '', path = ''] = line.split(' ')
+      for (const headers of await toHeaders()) {
+        const reply = await send(server.document, { method, path, headers, ...(method === 'PUT' && { body: {} }) })
+        assert.equal(typeof status === 'number' ? reply.status : reply.json.reason, status, reply.body)
+      }
+    })
+
+  it('writes nothing with a body in several parts, and reads replies in several parts', async () => {
+    const CHECKPOINT = '/sales/_local/0123456789abcdef0123456789abcdef'
+    const related = { 'Content-Type': 'multipart/related; boundary="x"' }
+    const form = { 'Content-Type': 'multipart/form-data; boundary=x' }
+    const parts = (type: string) => `--x\r\nContent-Type: ${type}\r\n\r\n{"_id":"new"}\r\n--x--`
+    for (const own of await toHeaders())
+      for (const [method, path, headers, status] of [
+        ['PUT', '/sales/doc', related, 403],
+        ['PUT', '/sales/doc?new_edits=false', related, 403],
+        ['PUT', '/sales/_design/app', related, 403],
+        ['PUT', '/sales/doc/file', related, 403],
+        ['POST', '/sales/doc', form, 403],
+        ['POST', '/sales', form, 403],
+        ['POST', '/sales/_bulk_docs', related, 403],
+        ['PUT', CHECKPOINT, related, 415],
+        ['PUT', CHECKPOINT, form, 415],
+        ['PUT', CHECKPOINT, { 'Content-Type': 'application/json, multipart/related; boundary=x' }, 415],
+        ['PUT', `${CHECKPOINT}/file`, related, 403],
+      ] as const) {
+        backend.seen.length = 0
+        const body = parts('application/json')
+        const reply = await send(server.document, { method, path, headers: { ...own, ...headers }, body })
+        assert.deepEqual([reply.status, backend.seen.length], [status, 0], `${method} ${path}: ${reply.body}`)
+      }
+    for (const own of await toHeaders()) {
+      const headers = { ...own, Accept: 'multipart/mixed', 'Content-Type': 'application/json' }
+      const request = { method: 'POST', path: '/sales/_bulk_get?attachments=true', headers, body: '{"docs":[]}' }
+      assert.equal((await send(server.document, request)).status, 200)
+    }
+  })
+
+  it('is refused at the multi-model door, and the response says what to use', async () => {
+    const as = basic('ada', await token)
+    for (const path of ['/_db/sales/_api/collection', '/_api/version', '/shop/page']) {
+      const reply = await send(server.multiModel, { as, path })
+      assert.deepEqual([reply.status, reply.json.errorMessage], [403, ELSEWHERE])
+    }
+    const body = { username: 'ada', password: await token }
+    const reply = await send(server.multiModel, { method: 'POST', path: '/_open/auth', body })
+    assert.deepEqual([reply.status, reply.json.errorMessage], [403, ELSEWHERE])
+  })
+
+  it('is not accepted by the middleware', async () => {
+    const request = new Request('http://a/', { headers: { Authorization: basic('ada', await token) } })
+    assert.equal(await server.cardea.authenticate(request, { ...PEER, service: 'sales' }), undefined)
+  })
+
+  it('names its databases, and no services', async () => {
+    const as = 'ada:pw'
+    const create = (body: object) =>
+      send(server.multiModel, {
+        as,
+        method: 'POST',
+        path: '/_api/token/ada',
+        body: { name: 'x', valid_until: now() + 9, ...body },
+      })
+    for (const body of [
+      { access: 'ro' },
+      { access: 'ro', services: ['shop'] },
+      { access: 'ro', databases: ['sales'], services: ['shop'] },
+      { access: 'rw', databases: ['sales'] },
+      { access: true, databases: ['sales'] },
+    ])
+      assert.equal((await create(body)).status, 400, JSON.stringify(body))
+    const { tokens } = (await send(server.multiModel, { as, path: '/_api/token/ada' })).json
+    assert.deepEqual(
+      tokens.flatMap(({ access }: { access?: string }) => access ?? []),
+      ['ro'],
+    )
+  })
+})
+
 describe('a limited access token, whatever its limit,', () => {
   const limited = [basicDatabases, bearerDatabases, basicService, bearerService, basicSystem]
 

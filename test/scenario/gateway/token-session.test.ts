@@ -69,13 +69,12 @@ describe('an access token at POST /_session', () => {
     assert.deepEqual([byCookie['/shop'], byCookie['/desk']], [200, 403])
   })
 
-  it('is accepted only where an access token with limits is, even without any', async (t) => {
+  it('is accepted neither for the account nor at the admin API, and changes no password', async (t) => {
     const { ask, addresses, createToken, openSession, cardea } = await open(t)
     const headers = await openSession((await createToken()).token)
     const api = { ...headers, 'x-cardea-control': '1' }
     assert.equal((await ask('GET', '/_cardea/account', { headers })).status, 401)
     assert.equal((await ask('GET', '/_cardea/api/account', { headers: api })).status, 401)
-    assert.equal((await ask('GET', '/_gate', { headers })).status, 401)
     const [admin = ''] = addresses.admin
     assert.equal((await createAsk(admin)('GET', '/_cardea/api/account', { headers: api })).status, 401)
     const body = { name: 'ada', password: 'another password', type: 'user', roles: [] }
@@ -84,6 +83,30 @@ describe('an access token at POST /_session', () => {
     const changed = await ask('PUT', `/_users/org.couchdb.user:ada?rev=${_rev}`, { headers, body })
     assert.equal(changed.status, 403, changed.body)
     assert.ok(await cardea.users.verifyPassword('ada', 'right password'))
+  })
+
+  for (const cacheSeconds of [0, 1])
+    it(`is accepted by /_gate as its token is, with gate.cache-seconds = ${cacheSeconds}`, async (t) => {
+      const { ask, createToken, openSession } = await open(t, { options: { gate: { 'cache-seconds': cacheSeconds } } })
+      const tokens = {
+        whole: (await createToken()).token,
+        limited: (await createToken({ databases: ['sales'] })).token,
+      }
+      for (const [token, status] of [
+        [tokens.whole, 204],
+        [tokens.limited, 401],
+      ] as const) {
+        assert.equal((await ask('GET', '/_gate', { headers: { authorization: basic('ada', token) } })).status, status)
+        const gate = await ask('GET', '/_gate', { headers: await openSession(token) })
+        assert.deepEqual([gate.status, gate.header('x-auth-user')], [status, status === 204 ? 'ada' : undefined])
+      }
+    })
+
+  it('opens the paths of Cardea where the door needs a credential for every path', async (t) => {
+    const { ask, createToken, openSession } = await open(t, { options: { chttpd: { require_valid_user: true } } })
+    assert.equal((await ask('GET', '/_cardea/live')).status, 401)
+    const headers = await openSession((await createToken()).token)
+    assert.equal((await ask('GET', '/_cardea/live', { headers })).status, 200)
   })
 
   it('ends, with its feeds, when the token is deleted', async (t) => {

@@ -364,6 +364,8 @@ test('a client that disconnects is not a failure of the upstream', async (t) => 
   void fetch(`${server.document}/db`).catch(() => {})
   await closed
   assert.deepEqual(takeUpstream(server), [])
+  const { json } = await send(server.document, { path: '/_cardea/api/server-errors', headers: ADMIN })
+  assert.deepEqual(json.errors, [])
 })
 
 test('a database whose clients disconnect is used like the others', async (t) => {

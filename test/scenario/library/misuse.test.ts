@@ -11,7 +11,7 @@ import { promisify } from 'node:util'
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import { authenticate, requireRole, requireUser } from '../../../src/express.ts'
 import * as fastifyModule from '../../../src/fastify.ts'
-import { createTestCardea } from '../../../src/index.ts'
+import { type Cardea, createCardea, createTestCardea } from '../../../src/index.ts'
 import { send } from '../../support/request.ts'
 import { createSharedScope } from '../../support/scope.ts'
 import { express, openCardea, serve } from './server.ts'
@@ -144,7 +144,8 @@ describe('a store in a file', () => {
 
   it('has one Cardea in a program', async () => {
     const first = await createTestCardea({ options: { store } })
-    const message = /^This program uses the store already, with another Cardea\./
+    const message =
+      /^This program uses the store already, with another Cardea\..* \(globalThis\.cardea \?\?= createCardea\(…\)\)$/
     await assert.rejects(createTestCardea({ options: { store } }), { name: 'StartError', message })
     await first.close()
     await (await createTestCardea({ options: { store } })).close()
@@ -161,4 +162,55 @@ describe('a store in a file', () => {
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program])
     assert.equal(stdout, '200\n')
   })
+})
+
+describe('a forgotten await', () => {
+  it('of createCardea is named by every member', async () => {
+    const options = { store: { url: 'sqlite::memory:' }, admins: { admin: 'an engine of numbers' } }
+    const message = 'createCardea returns a promise: const cardea = await createCardea(…)'
+    const promise = createCardea({ options })
+    for (const read of [
+      (cardea: Cardea) => cardea.users.find('ada'),
+      (cardea: Cardea) => cardea.authenticate(new Request('http://app.example/')),
+      (cardea: Cardea) => cardea.close(),
+    ])
+      assert.throws(() => read(promise as never), { name: 'TypeError', message })
+    const cardea = await promise
+    const unnamed = Object.keys(cardea).filter((member) => !Object.getOwnPropertyDescriptor(promise, member)?.get)
+    assert.deepEqual(unnamed, [])
+    await cardea.close()
+  })
+
+  it('before an argument is named', async (t) => {
+    const { cardea } = await openCardea(t)
+    const { users, sessions, accessTokens } = cardea
+    const promised = <T>(value: T) => Promise.resolve(value) as never
+    for (const run of [
+      () => users.find(promised('ada')),
+      () => users.create(promised({ name: 'bob', password: 'pw' })),
+      () => users.update('ada', promised({ roles: [] })),
+      () => sessions.create(promised({ name: 'ada' })),
+      () => sessions.create('ada', promised({})),
+      () => sessions.revokeOthers(promised({ name: 'ada', sessionId: 'x' })),
+      () => accessTokens.list(promised('ada')),
+      () => cardea.authenticate(new Request('http://app.example/'), promised({})),
+      async () => authenticate(promised(cardea)),
+    ])
+      await assert.rejects(run, { name: 'TypeError', message: /is a promise: write await before/ })
+  })
+})
+
+it('an unknown user is named', async (t) => {
+  const { users, sessions, passwordLinks, accessTokens } = (await openCardea(t)).cardea
+  for (const run of [
+    () => users.update('bob', { roles: [] }),
+    () => users.setPassword('bob', 'analytical'),
+    () => users.disable('bob'),
+    () => users.remove('bob'),
+    () => passwordLinks.create('bob'),
+    () => accessTokens.list('bob'),
+    () => sessions.create('bob'),
+  ])
+    await assert.rejects(run, { code: 'not_found', message: /^No (active )?user has the name bob\.$/ })
+  await assert.rejects(passwordLinks.use('secret', 'analytical'), ({ message }) => !message.includes('secret'))
 })

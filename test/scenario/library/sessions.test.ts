@@ -72,7 +72,7 @@ describe('cardea.sessions', () => {
     const server = await openCardea(t)
     const session = await server.cardea.sessions.create('ada')
     assert.match(session.cookie, /^AuthSession=[\w-]+; Version=1; Expires=[^;]+; Max-Age=600; Path=\/; HttpOnly$/)
-    assert.ok(Math.abs(session.expiresAt.getTime() - Date.now() - 600_000) < 10_000)
+    assert.ok(Math.abs(session.expiresAt.getTime() - Date.now() - 600_000) < 60_000)
     const headers = { Cookie: session.cookie.split(';')[0] ?? '' }
     assert.equal(await whoIs(server, headers), 'ada')
     const user = await server.cardea.authenticate(new Request('http://a/', { headers }))

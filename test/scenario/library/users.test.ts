@@ -57,6 +57,18 @@ describe('cardea.users', () => {
     assert.deepEqual(await cardea.users.find('ada'), changed)
   })
 
+  it('shows and sets when a user expires, and whether the password must be changed', async (t) => {
+    const { cardea, document } = await openCardea(t)
+    const expiresAt = new Date('2001-01-01')
+    const limited = await cardea.users.update('ada', { expiresAt, mustChangePassword: true })
+    assert.deepEqual(limited, { ...ADA, expiresAt, mustChangePassword: true })
+    assert.equal(await signsIn(document, 'ada', 'pw'), false)
+    assert.deepEqual(await cardea.users.update('ada', { expiresAt: null, mustChangePassword: false }), ADA)
+    assert.ok(await signsIn(document, 'ada', 'pw'))
+    const { expiresAt: given } = await cardea.users.create({ name: 'bob', password: null, expiresAt })
+    assert.deepEqual(given, expiresAt)
+  })
+
   it('sets a password, which revokes sessions', async (t) => {
     const { cardea, document } = await openCardea(t)
     await cardea.sessions.create('ada')
@@ -187,12 +199,15 @@ describe('cardea.users', () => {
       ['create', [{ name: 'bob', roles: 'admin' }]],
       ['create', [{ name: 'bob', roles: [1] }]],
       ['create', [{ name: 'bob', isActive: 'no' }]],
+      ['create', [{ name: 'bob', password: null, expiresAt: '2030-01-01' }]],
       ['create', [{ name: 'bob', grants: { shop: 'all' } }]],
       ['create', [{ name: 'bob', isAdmin: true }]],
       ['find', [undefined]],
       ['list', ['x']],
       ['update', ['ada', null]],
       ['update', ['ada', { password: 'x' }]],
+      ['update', ['ada', { isActive: null }]],
+      ['update', ['ada', { expiresAt: new Date(Number.NaN) }]],
       ['setPassword', ['ada', undefined]],
       ['verifyPassword', ['ada', undefined]],
       ['verifyPassword', [['ada'], 'pw']],

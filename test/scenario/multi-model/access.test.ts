@@ -196,6 +196,11 @@ const ROWS: Row[] = [
   {
     name: 'an unknown database looks like one the client may not enter',
     path: '/_db/nothing/_open/auth',
+    expect: { status: 405 },
+  },
+  {
+    name: 'and rejects what needs a credential as any other',
+    path: '/_db/nothing/_api/version',
     expect: { status: 401, json: GATE },
   },
   {

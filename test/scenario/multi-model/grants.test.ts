@@ -1,6 +1,7 @@
 // Grants: how they are given, what they say, and what they open.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { AccessRule } from '../../../src/directory/account.ts'
 import { GATE, type MultiModel, member, openMultiModel, superuser } from '../../support/multi-model.ts'
 import {
   ANN,
@@ -331,7 +332,7 @@ describe('reading grants', () => {
     await grant(door, 'shop', 'none')
     await grant(door, 'shop/c', 'rw')
     await grant(door, 'shop/*', 'ro')
-    const { json } = await door.ask('GET', '/_api/user/ann/database?full=true', { as: ANN })
+    const { json } = await door.ask('GET', '/_api/user/ann/database?full=true', { as: AS_ADMIN })
     assert.deepEqual(json, {
       ...wrapped({
         _system: { permission: 'undefined', collections: { '*': 'undefined' } },
@@ -408,11 +409,62 @@ describe('what grants allow', () => {
     const system = { name: '_system', id: '1', path: '', isSystem: true }
     assert.deepEqual(await ask('/_api/database/current', AS_ADMIN), wrapped(system))
   })
+  it('a client learns no name of a database that it may not enter', async (t) => {
+    const door = await openWithUsers(t)
+    await grant(door, 'secret', 'rw', 'max')
+    await grant(door, 'shop', 'ro')
+    for (const name of ['rob', 'ann']) await grant(door, 'secret', 'none', name)
+    const ask = async (path: string, as?: string) => (await door.ask('GET', path, as ? { as } : {})).body
+    assert.deepEqual(JSON.parse(await ask('/_api/database', ROB)), wrapped(['_system', 'shop']))
+    assert.doesNotMatch(await ask('/_api/user/ann/database?full=true', ANN), /secret/)
+    assert.match(await ask('/_api/user/ann/database?full=true', AS_ADMIN), /secret/)
+    for (const path of ['', '/', '/app', '/_open/auth', '/_api/user/ann', '/_api/token/ann', '/_api/version'])
+      for (const as of [undefined, ANN])
+        assert.equal(await ask(`/_db/secret${path}`, as), await ask(`/_db/no-such${path}`, as), path)
+  })
   it('with an upstream every database name is accepted', async (t) => {
     const { ask } = await openMultiModel(t, {
       upstream: { 'multi-model': 'http://127.0.0.1:1', 'multi-model-identity': 'client' },
     })
     const json = { username: 'admin', password: 'adminpw' }
     assert.equal((await ask('POST', '/_db/whatever/_open/auth', { body: json })).status, 200)
+  })
+})
+
+describe('with document.grants = enforce, a grant on all databases', () => {
+  const ENFORCE = { document: { grants: 'enforce' } } as const
+
+  it('makes no manager, who could lift the limits of the own account', async (t) => {
+    const { ask } = await openWithUsers(t, ENFORCE)
+    await grant({ ask }, '*', 'rw')
+    await grant({ ask }, 'secret', 'none')
+    const asAnn = { as: ANN, body: { grant: 'rw' } }
+    assert.deepEqual((await ask('PUT', on('secret'), asAnn)).json, FORBIDDEN)
+    assert.deepEqual((await ask('DELETE', on('secret'), { as: ANN })).json, FORBIDDEN)
+    assert.deepEqual((await ask('GET', '/_api/user', { as: ANN })).json, NOT_OWNER)
+    assert.deepEqual((await ask('POST', '/_api/user', { as: ANN, body: { user: 'eve' } })).json, FORBIDDEN)
+    assert.deepEqual((await ask('POST', '/_api/token/max', { as: ANN, body: { name: 'x' } })).json, NOT_OWNER)
+    const mode = { as: ANN, body: { mode: 'readonly' } }
+    assert.deepEqual((await ask('PUT', '/_admin/server/mode', mode)).json, FORBIDDEN)
+    assert.equal((await ask('PUT', on('secret'), { ...asAnn, as: MAX })).status, 200)
+  })
+
+  it('is explained so', async (t) => {
+    const { ask } = await openWithUsers(t, ENFORCE)
+    await grant({ ask }, '*', 'rw')
+    const off = await openWithUsers(t)
+    await grant(off, '*', 'rw')
+    const explain = async (door: Pick<MultiModel, 'ask'>, name: string) => {
+      const { json } = await door.ask('GET', `/_cardea/api/users/${name}/access`, { as: AS_ADMIN })
+      const [, { rules }] = member(json, 'doors') as [unknown, { rules: AccessRule[] }]
+      return rules.find(({ what }) => what === 'manage users and the server')
+    }
+    assert.deepEqual(await explain({ ask }, 'ann'), {
+      what: 'manage users and the server',
+      isAllowed: false,
+      because: 'With document.grants = enforce this needs a grant on _system itself.',
+    })
+    assert.equal((await explain({ ask }, 'max'))?.isAllowed, true)
+    assert.equal((await explain(off, 'ann'))?.isAllowed, true)
   })
 })

@@ -8,7 +8,7 @@ import { AS_ADMIN, basic } from '../../support/request.ts'
 const NEEDS_PASSWORD = refusal(
   403,
   11,
-  'Sign in with the password to change it, the second factor or access tokens, or to delete or deactivate the account.',
+  'Sign in with the password to change it, the second factor or access tokens, to end other sessions, or to delete or deactivate the account.',
 )
 
 const TOKENS = '/_api/token/ann'

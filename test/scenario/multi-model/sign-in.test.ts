@@ -169,15 +169,13 @@ describe('sign-in', () => {
       assert.equal((await ask('POST', path, { body: ANN })).status, 200)
     })
   }
-  it('works in a database that a user was granted, not in an unknown one', async (t) => {
+  it('works in every database: a client cannot find out which ones exist', async (t) => {
     const door = await openWithAnn(t)
     const { ask } = door
-    assert.deepEqual((await ask('POST', '/_db/shop/_open/auth', { body: ANN })).json, GATE)
     await createUser(door, 'bob', 'b')
     await ask('PUT', '/_api/user/bob/database/shop', { as: AS_ADMIN, body: { grant: 'ro' } })
-    assert.equal((await ask('POST', '/_db/shop/_open/auth', { body: ANN })).status, 200)
-    await ask('DELETE', '/_api/user/bob/database/shop', { as: AS_ADMIN })
-    assert.deepEqual((await ask('POST', '/_db/shop/_open/auth', { body: ANN })).json, GATE)
+    for (const name of ['shop', 'unknown'])
+      assert.equal((await ask('POST', `/_db/${name}/_open/auth`, { body: ANN })).status, 200, name)
   })
   it('ignores a wrong credential in the header, which counts as no failure', async (t) => {
     const { ask } = await openWithAnn(t, { chttpd_auth_lockout: { threshold: 2 } })

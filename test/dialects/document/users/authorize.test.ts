@@ -8,18 +8,23 @@ import {
   requireOwnChange,
   viewOf,
 } from '../../../../src/dialects/document/users/authorize.ts'
-import { usersRoutes } from '../../../../src/dialects/document/users/routes.ts'
+import { createDocumentUsersRoutes } from '../../../../src/dialects/document/users/routes.ts'
 import { ANONYMOUS, type Identity, NO_GRANTS } from '../../../../src/directory/identity.ts'
-import { createUser } from '../../../../src/directory/users/revisions.ts'
+import { createEmptyUser } from '../../../../src/directory/users/revisions.ts'
 import { createRouter } from '../../../../src/http/dispatch.ts'
 import { readDocumentPassword } from '../../../../src/passwords/schemes.ts'
 
-const CLOSED = { publicFields: [], isPublic: false, allowsSignUp: false, isDeletable: false }
-const LISTED = { ...CLOSED, publicFields: ['nick'], isPublic: true }
-const OPEN = { ...CLOSED, allowsSignUp: true }
+const SHUT: UsersSettings['chttpd_auth'] = { public_fields: [], users_db_public: false, allow_sign_up: false }
+const withAuth = (auth: Partial<typeof SHUT>): UsersSettings => ({
+  chttpd_auth: { ...SHUT, ...auth },
+  couchdb: { users_db_deletable: false },
+})
+const CLOSED = withAuth({})
+const LISTED = withAuth({ public_fields: ['nick'], users_db_public: true })
+const OPEN = withAuth({ allow_sign_up: true })
 
 const as = (name: string, isAdmin = false): Identity => ({ name, roles: [], isAdmin, grants: NO_GRANTS })
-const OLD = createUser('ada', readDocumentPassword({}))
+const OLD = createEmptyUser('ada', readDocumentPassword({}))
 const CHANGE: OwnChange = { old: OLD, isDeletion: false, isOwn: true, setsPassword: false, keepsPassword: true }
 
 const PATHS: readonly [method: string, path: string, closed: string, listed: string][] = [
@@ -38,7 +43,7 @@ const PATHS: readonly [method: string, path: string, closed: string, listed: str
 /** What the route of a path needs. The other dependencies are for handlers, which do not run here. */
 function usersRule(method: string, rest: readonly string[], settings: UsersSettings): 'open' | 'admin' {
   const deps = { database: '_users', prefix: 'org.couchdb.user:', settings: () => settings } as unknown as UsersDeps
-  const match = createRouter(usersRoutes(deps))(['_users', ...rest])
+  const match = createRouter(createDocumentUsersRoutes(deps))(['_users', ...rest])
   const right = match?.route.right as DocumentRight
   return right.isMet(as('ada'), { method, match }, {} as DocumentSettings) ? 'open' : 'admin'
 }
@@ -56,8 +61,8 @@ test('the view depends on the reader and the public fields', () => {
   assert.equal(viewOf(ada, 'ada', CLOSED), 'own')
   assert.equal(viewOf(ada, 'bob', CLOSED), 'none')
   assert.equal(viewOf(ada, 'bob', LISTED), 'public')
-  assert.equal(viewOf(ada, 'bob', { ...LISTED, isPublic: false }), 'none')
-  assert.equal(viewOf(ada, 'bob', { ...LISTED, publicFields: [] }), 'none')
+  assert.equal(viewOf(ada, 'bob', withAuth({ public_fields: ['nick'] })), 'none')
+  assert.equal(viewOf(ada, 'bob', withAuth({ users_db_public: true })), 'none')
   assert.equal(viewOf(ANONYMOUS.identity, 'bob', LISTED), 'public')
   assert.equal(viewOf(as('root', true), 'bob', CLOSED), 'whole')
 })

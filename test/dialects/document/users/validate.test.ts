@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkProposal, type Proposal } from '../../../../src/dialects/document/users/validate.ts'
 import { NO_GRANTS } from '../../../../src/directory/identity.ts'
-import { createUser } from '../../../../src/directory/users/revisions.ts'
+import { createEmptyUser } from '../../../../src/directory/users/revisions.ts'
 import type { User } from '../../../../src/directory/users/user.ts'
 import { readDocumentPassword } from '../../../../src/passwords/schemes.ts'
 
@@ -12,7 +12,7 @@ const ADA = { name: 'ada', roles: [], isAdmin: false, grants: NO_GRANTS }
 const ANONYMOUS = { name: null, roles: [], isAdmin: false, grants: NO_GRANTS }
 
 function stored(name: string, roles: readonly string[] = []): User {
-  const user = createUser(name, readDocumentPassword({}))
+  const user = createEmptyUser(name, readDocumentPassword({}))
   return { ...user, document: { ...user.document, roles } }
 }
 

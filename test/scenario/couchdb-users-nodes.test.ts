@@ -1,0 +1,49 @@
+/** Users that stay in CouchDB, written at the node that follows the feed and at the one that does not. */
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { connectPostgres } from '../store/postgres-server.ts'
+import { openPouchdbServer } from '../support/pouchdb-server.ts'
+import { startServer } from '../support/server.ts'
+import { beforeDocument } from '../support/upstream.ts'
+import { createActs, IN_COUCHDB, toDocument, toId } from '../support/users-in-couchdb.ts'
+import { waitUntil } from '../support/wait.ts'
+
+const ROUNDS = 10
+
+it('a change at either node is complete, whichever node writes it to the store first', async (t) => {
+  const postgres = await connectPostgres()
+  t.after(() => postgres.stop())
+  const store = { store: { url: await postgres.createPlace() } }
+  const database = await openPouchdbServer(t)
+  const users = database.open('_users')
+  await users.bulkDocs([toDocument('ada'), toDocument('bob')])
+  const open = async (name: string) =>
+    createActs(await startServer(t, beforeDocument(database.url), IN_COUCHDB, store, { node: { name } }))
+  const nodes = [await open('cardea@node-a'), await open('cardea@node-b')] as const
+  for (const node of nodes) await node.isReady()
+  const change = async (node: (typeof nodes)[number], name: string) => {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const isEven = round % 2 === 0
+      const [changed, limited] = await Promise.all([
+        node.api('PUT', `/users/${name}/password`, { password: `pw-${round}`, mustChangePassword: isEven }),
+        node.api('PUT', `/users/${name}/grants`, { database: `shop-${round}`, level: 'ro' }),
+        node.api('PUT', `/users/${name}/active`, { active: isEven }),
+      ])
+      assert.deepEqual([changed.status, limited.status], [200, 200])
+      const user = (await node.api('GET', `/users/${name}`)).json
+      assert.deepEqual(
+        [user.active, user.mustChangePassword ?? false, `shop-${round}` in user.grants],
+        [isEven, isEven, true],
+      )
+      assert.equal(user.revision, (await users.get(toId(name)))['_rev'])
+    }
+  }
+  await Promise.all(nodes.flatMap((node) => [change(node, node === nodes[0] ? 'ada' : 'bob')]))
+  for (const name of ['ada', 'bob']) {
+    for (const node of nodes) {
+      await node.api('PUT', `/users/${name}/active`, { active: true })
+      await waitUntil(async () => (await node.signIn(name, `pw-${ROUNDS - 1}`)).status === 200)
+      assert.equal(Object.keys((await node.api('GET', `/users/${name}`)).json.grants).length, ROUNDS)
+    }
+  }
+})
