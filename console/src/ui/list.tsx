@@ -1,6 +1,6 @@
 // A list of a page: what the address says about it, its rows, and what stands in place of rows.
 import type { ComponentChildren } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { api, askEarly, type Query } from '../api/client.ts'
 import { type Resource, useResource } from '../api/use-resource.ts'
 import { useLiveReload } from '../frame/live.ts'
@@ -68,11 +68,19 @@ export function useList<P extends ListPage>(path: string, options: ListOptions<P
   const filter = toWanted({ ...query, search: useDebounced(query['search'] ?? '') }, options)
   const resource = useResource(JSON.stringify(filter), (signal) => load(path, filter, signal), { keepsLast: true })
   useLiveReload(({ event }) => events.test(event), resource.reload)
-  const [keys, onChange] = useState<ReadonlySet<string>>(new Set())
-  useEffect(() => onChange(new Set()), [JSON.stringify({ ...filter, limit: 0 })])
+  const selection = useSelection(JSON.stringify({ ...filter, limit: 0 }))
   const loadAll = () => load(path, { ...filter, limit: max }, new AbortController().signal)
   const back = toHref([page], query)
-  return { ...resource, query, open, back, shown, max, selection: { keys, onChange }, loadAll }
+  return { ...resource, query, open, back, shown, max, selection, loadAll }
+}
+
+const NONE: ReadonlySet<string> = new Set()
+
+/** What is selected belongs to one filter: with another one, nothing is. */
+function useSelection(filter: string): Selection {
+  const [selected, setSelected] = useState({ filter, keys: NONE })
+  const onChange = (keys: ReadonlySet<string>) => setSelected({ filter, keys })
+  return { keys: selected.filter === filter ? selected.keys : NONE, onChange }
 }
 
 interface ListProps<P, T> extends Omit<TableProps<T>, 'rows' | 'current' | 'sort' | 'selection'> {
