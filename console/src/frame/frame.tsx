@@ -65,7 +65,7 @@ export function Frame() {
 function PageContent({ page }: { readonly page: PageRow }) {
   const code = useResource(page.name, () => loadCode(page))
   const Content = findCode(page)
-  if (Content) return <Content />
+  if (Content) return <Content title={page.title} />
   return (
     <Page>
       {code.error === undefined ? (

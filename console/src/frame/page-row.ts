@@ -15,6 +15,11 @@ interface Command {
   readonly query?: Query
 }
 
+export interface PageProps {
+  /** The title of the page, from its row. */
+  readonly title: string
+}
+
 /** A page, as its folder describes it. */
 export interface PageRow {
   /** The first segment of the address. */
@@ -35,5 +40,5 @@ export interface PageRow {
   readonly notice?: (counts: LiveCounts) => Notice
   readonly commands?: readonly Command[]
   /** Its code comes with the first visit. */
-  readonly load: () => Promise<FunctionComponent>
+  readonly load: () => Promise<FunctionComponent<PageProps>>
 }

@@ -2,7 +2,7 @@ import type { FunctionComponent } from 'preact'
 import type { RightsView } from '../api/client.ts'
 import { PAGES } from '../pages.ts'
 import { type Route, readRoute } from '../router.ts'
-import type { PageRow } from './page-row.ts'
+import type { PageProps, PageRow } from './page-row.ts'
 import { mustActFirst, type SignedIn } from './session.ts'
 
 const ADMINISTRATORS: readonly RightsView[] = ['administrator']
@@ -10,12 +10,12 @@ const ADMINISTRATORS: readonly RightsView[] = ['administrator']
 const findByName = (pages: readonly PageRow[], name: string | undefined) =>
   name === undefined ? pages[0] : pages.find((page) => page.name === name)
 
-const loaded = new Map<PageRow, FunctionComponent>()
+const loaded = new Map<PageRow, FunctionComponent<PageProps>>()
 
 /** The code of a page, if it is there. */
-export const findCode = (page: PageRow): FunctionComponent | undefined => loaded.get(page)
+export const findCode = (page: PageRow): FunctionComponent<PageProps> | undefined => loaded.get(page)
 
-export async function loadCode(page: PageRow): Promise<FunctionComponent> {
+export async function loadCode(page: PageRow): Promise<FunctionComponent<PageProps>> {
   const code = await page.load()
   loaded.set(page, code)
   return code

@@ -3,6 +3,7 @@ import { api, type ListedAdministratorView } from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { useLiveReload } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
+import type { PageProps } from '../../frame/page-row.ts'
 import { useSession } from '../../frame/session.ts'
 import { toCount } from '../../numbers.ts'
 import { closeDialog, navigate, toHref, useRoute } from '../../router.ts'
@@ -18,10 +19,9 @@ import { Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { AdministratorPanel } from './administrator-panel.tsx'
-import { page } from './index.ts'
 import { texts } from './texts.ts'
 
-export function AdministratorsPage() {
+export function AdministratorsPage({ title }: PageProps) {
   const { path, query } = useRoute()
   const own = useSession().name
   const [, name] = path
@@ -43,7 +43,7 @@ export function AdministratorsPage() {
         <Loaded resource={list} what={texts.what} shape="rows">
           {({ administrators }) => (
             <Table
-              caption={page.title}
+              caption={title}
               columns={toColumns(own)}
               rows={administrators.toSorted((one, other) => one.name.localeCompare(other.name))}
               keyOf={(each) => each.name}

@@ -3,6 +3,7 @@ import { type AuditEventKindView, type AuditListView, type AuditRecordView, api 
 import { useResource } from '../../api/use-resource.ts'
 import { CONNECTED, useLive } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
+import type { PageProps } from '../../frame/page-row.ts'
 import { changeQuery, toHref, useRoute } from '../../router.ts'
 import { shared } from '../../texts.ts'
 import { Badge, Button, ButtonLink, ExactTime, Heading } from '../../ui/parts.tsx'
@@ -12,7 +13,6 @@ import { Choice, Toolbar } from '../../ui/toolbar.tsx'
 import { useDebounced } from '../../ui/use-debounced.ts'
 import { ExportAudit } from './export-audit.tsx'
 import { type AuditFilter, matches, readFilter, toQuery } from './filter.ts'
-import { page } from './index.ts'
 import { RecordPanel } from './record-panel.tsx'
 import { EventKinds, Sentence } from './sentence.tsx'
 import { texts } from './texts.ts'
@@ -25,16 +25,16 @@ interface KindList {
 }
 
 /** Who did what, newest first. */
-export function AuditPage() {
+export function AuditPage({ title }: PageProps) {
   const kinds = useResource('audit events', (signal) => api.get<KindList>('/audit/events', {}, signal))
   return (
     <EventKinds.Provider value={kinds.data?.events ?? []}>
-      <Trail />
+      <Trail caption={title} />
     </EventKinds.Provider>
   )
 }
 
-function Trail() {
+function Trail({ caption }: Pick<RecordsProps, 'caption'>) {
   const { path, query } = useRoute()
   const [, id] = path
   const filter = readFilter(query)
@@ -67,6 +67,7 @@ function Trail() {
         <Loaded resource={resource} what={shared.audit.what} shape="rows">
           {({ next }) => (
             <Records
+              caption={caption}
               records={records ?? []}
               current={id}
               query={kept}
@@ -101,6 +102,7 @@ function mergeRecords(
 }
 
 interface RecordsProps {
+  readonly caption: string
   readonly records: readonly AuditRecordView[]
   readonly current: string | undefined
   readonly query: Readonly<Record<string, string>>
@@ -108,12 +110,12 @@ interface RecordsProps {
   readonly onMore: () => void
 }
 
-function Records({ records, current, query, hasMore, onMore }: RecordsProps) {
+function Records({ caption, records, current, query, hasMore, onMore }: RecordsProps) {
   if (records.length === 0) return <NoRecords />
   return (
     <>
       <Table
-        caption={page.title}
+        caption={caption}
         rows={records}
         keyOf={({ id }) => id}
         current={current}

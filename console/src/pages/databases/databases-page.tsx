@@ -1,5 +1,6 @@
 import type { DatabasePageView, DatabaseView, SecurityView } from '../../api/client.ts'
 import { Page } from '../../frame/page.tsx'
+import type { PageProps } from '../../frame/page-row.ts'
 import { WaitingNotices } from '../../modules/user-databases/waiting-notices.tsx'
 import { type Route, toHref } from '../../router.ts'
 import { shared } from '../../texts.ts'
@@ -9,10 +10,9 @@ import { Empty } from '../../ui/states.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Toolbar } from '../../ui/toolbar.tsx'
 import { DatabasePanel } from './database-panel.tsx'
-import { page } from './index.ts'
 import { texts } from './texts.ts'
 
-export function DatabasesPage() {
+export function DatabasesPage({ title }: PageProps) {
   const list = useList<DatabasePageView>('/databases', { max: 100, events: /^(?:users?|grant|database|upstream)\./ })
   const { query, open, data } = list
   const { search = '' } = query
@@ -42,7 +42,7 @@ export function DatabasesPage() {
         <List
           list={list}
           what={texts.what}
-          caption={page.title}
+          caption={title}
           columns={data ? toColumns(query, data) : []}
           rowsOf={({ databases }) => databases}
           keyOf={({ name }) => name}

@@ -3,20 +3,24 @@ import { api, type ServerNodeView } from '../../api/client.ts'
 import { useResource } from '../../api/use-resource.ts'
 import { useLive } from '../../frame/live.ts'
 import { Page } from '../../frame/page.tsx'
+import type { PageProps } from '../../frame/page-row.ts'
 import { toMilliseconds } from '../../numbers.ts'
 import { Badge, Heading, Time } from '../../ui/parts.tsx'
 import { Sparkline } from '../../ui/sparkline.tsx'
 import { Guide, Loaded } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
-import { page } from './index.ts'
 import { texts } from './texts.ts'
 
 interface NodeList {
   readonly nodes: readonly ServerNodeView[]
 }
 
+interface NodeTableProps extends NodeList {
+  readonly caption: string
+}
+
 /** Every process that uses the same store. */
-export function NodesPage() {
+export function NodesPage({ title }: PageProps) {
   const resource = useResource('nodes', (signal) => api.get<NodeList>('/nodes', {}, signal))
   useLive('overview', resource.reload)
   return (
@@ -25,7 +29,7 @@ export function NodesPage() {
       <Loaded resource={resource} what={texts.what} shape="rows">
         {({ nodes }) => (
           <div class="wide">
-            <NodeTable nodes={nodes} />
+            <NodeTable caption={title} nodes={nodes} />
             <p class="quiet after-table">{texts.keysText}</p>
             {nodes.length === 1 && (
               <p class="quiet after-table">
@@ -39,12 +43,12 @@ export function NodesPage() {
   )
 }
 
-function NodeTable({ nodes }: NodeList) {
+function NodeTable({ caption, nodes }: NodeTableProps) {
   const lags = useLags(nodes)
   const own = nodes.find(({ isThisNode }) => isThisNode)
   return (
     <Table
-      caption={page.title}
+      caption={caption}
       rows={nodes}
       keyOf={({ instance }) => instance}
       columns={[

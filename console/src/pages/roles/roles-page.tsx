@@ -1,16 +1,16 @@
 import type { RolePageView, RoleView } from '../../api/client.ts'
 import { Page } from '../../frame/page.tsx'
+import type { PageProps } from '../../frame/page-row.ts'
 import type { Route } from '../../router.ts'
 import { toHref } from '../../router.ts'
 import { List, NameLink, NoRows, useList } from '../../ui/list.tsx'
 import { Heading } from '../../ui/parts.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { Toolbar } from '../../ui/toolbar.tsx'
-import { page } from './index.ts'
 import { RolePanel } from './role-panel.tsx'
 import { texts } from './texts.ts'
 
-export function RolesPage() {
+export function RolesPage({ title }: PageProps) {
   const list = useList<RolePageView>('/roles', { max: 500, events: /^users?\./ })
   const { query, open } = list
   const { search = '' } = query
@@ -22,7 +22,7 @@ export function RolesPage() {
         <List
           list={list}
           what={texts.what}
-          caption={page.title}
+          caption={title}
           columns={toColumns(query)}
           rowsOf={({ roles }) => roles}
           keyOf={({ name }) => name}

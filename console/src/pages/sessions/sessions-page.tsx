@@ -1,5 +1,6 @@
 import type { ListedSessionView, SessionPageView } from '../../api/client.ts'
 import { Page } from '../../frame/page.tsx'
+import type { PageProps } from '../../frame/page-row.ts'
 import { closeDialog, openDialog, type Route, useRoute } from '../../router.ts'
 import { shared } from '../../texts.ts'
 import { List, NameLink, NoRows, SelectionBar, useList } from '../../ui/list.tsx'
@@ -8,11 +9,10 @@ import type { Column } from '../../ui/table.tsx'
 import { Choice, Toolbar } from '../../ui/toolbar.tsx'
 import { EndAll, EndSome } from './end-sessions.tsx'
 import { toFilter } from './filter.ts'
-import { page } from './index.ts'
 import { SessionPanel } from './session-panel.tsx'
 import { texts } from './texts.ts'
 
-export function SessionsPage() {
+export function SessionsPage({ title }: PageProps) {
   const { do: action } = useRoute().query
   const list = useList<SessionPageView>('/sessions', {
     max: 500,
@@ -61,7 +61,7 @@ export function SessionsPage() {
         <List
           list={list}
           what={shared.sessions.what}
-          caption={page.title}
+          caption={title}
           columns={toColumns(query)}
           rowsOf={(page) => page.sessions}
           keyOf={({ id }) => id}

@@ -1,5 +1,6 @@
 import { api, type ListedUserView, type Query, type UserPageView } from '../../api/client.ts'
 import { Page } from '../../frame/page.tsx'
+import type { PageProps } from '../../frame/page-row.ts'
 import { useIsAdministrator } from '../../frame/session.ts'
 import { useShortcuts } from '../../frame/shortcuts.ts'
 import { MailButtons } from '../../modules/mail/invite.tsx'
@@ -15,14 +16,13 @@ import { Choice, Toolbar } from '../../ui/toolbar.tsx'
 import { BatchBar } from './batch.tsx'
 import { ExportUsers } from './export-users.tsx'
 import { ImportUsers } from './import-users.tsx'
-import { page } from './index.ts'
 import { toRefusalColumn, useRefusals } from './refusals.tsx'
 import { UserStatus } from './status.tsx'
 import { texts } from './texts.ts'
 import { AddUser } from './user-dialogs.tsx'
 import { UserPanel } from './user-panel.tsx'
 
-export function UsersPage() {
+export function UsersPage({ title }: PageProps) {
   const { do: action } = useRoute().query
   const list = useList('/users', LIST)
   const { query, open, selection } = list
@@ -56,7 +56,7 @@ export function UsersPage() {
         <List
           list={list}
           what={shared.users.what}
-          caption={page.title}
+          caption={title}
           columns={toColumns(query, refusals)}
           rowsOf={({ users }) => users}
           keyOf={({ name }) => name}
