@@ -45,15 +45,14 @@ export interface AcceptedCredentials {
 
 const BASIC = [PASSWORD, ACCESS_TOKEN]
 const COOKIES = [COOKIE_SESSION, TOKEN_SESSION]
-const ALL_COOKIES = [...COOKIES, ACCESS_TOKEN_SESSION]
 const DOCUMENT_TOKENS = [EXTERNAL_JWT, ISSUED_TOKEN, EXTERNAL_TOKEN]
 export const MULTI_MODEL_TOKENS = [ISSUED_TOKEN, FOREIGN_TOKEN, SUPERUSER_TOKEN, EXTERNAL_TOKEN]
 const DOCUMENT = [...DOCUMENT_TOKENS, PROXY_HEADERS, ...COOKIES, ...BASIC, CERTIFICATE]
 const MULTI_MODEL = [...MULTI_MODEL_TOKENS, ...BASIC, CERTIFICATE]
 
 /**
- * A session that an access token opened is accepted where cookies and the token are, but not for the account of its user:
- * no page that has the cookie may read or change it.
+ * A session that an access token opened is accepted where cookies and a token with limits are. No page that has the
+ * cookie may read or change the account of its user, nor does it open what is behind another proxy.
  *
  * `…Entry`: the open paths of other dialects at a door, while the door requires a credential on every path. A request to
  * the forward-auth endpoint comes from a proxy, so a certificate is that of the proxy and not of the user.
@@ -63,14 +62,14 @@ export const ACCEPTED = {
   documentEntry: { kinds: [...DOCUMENT, ACCESS_TOKEN_SESSION], limits: [] },
   documentAccount: { kinds: DOCUMENT, limits: [] },
   documentAdminApi: { kinds: [...DOCUMENT_TOKENS, PROXY_HEADERS, ...BASIC, CERTIFICATE], limits: [] },
-  documentForwardAuth: { kinds: [...DOCUMENT_TOKENS, PROXY_HEADERS, ...ALL_COOKIES, ...BASIC], limits: [] },
+  documentForwardAuth: { kinds: [...DOCUMENT_TOKENS, PROXY_HEADERS, ...COOKIES, ...BASIC], limits: [] },
   multiModel: { kinds: MULTI_MODEL, limits: ['scope', 'paths'] },
   multiModelEntry: { kinds: MULTI_MODEL, limits: ['paths'] },
   multiModelAccount: { kinds: MULTI_MODEL, limits: [] },
   multiModelAdminApi: { kinds: MULTI_MODEL, limits: [] },
   multiModelForwardAuth: { kinds: [...MULTI_MODEL_TOKENS, ...BASIC], limits: [] },
   /** Decisions that a cache may keep: its key has the headers `Authorization` and `Cookie`, and no others. */
-  cachedForwardAuth: { kinds: [...DOCUMENT_TOKENS, ...MULTI_MODEL_TOKENS, ...ALL_COOKIES, ...BASIC], limits: [] },
+  cachedForwardAuth: { kinds: [...DOCUMENT_TOKENS, ...MULTI_MODEL_TOKENS, ...COOKIES, ...BASIC], limits: [] },
   adminEndpoint: { kinds: BASIC, limits: [] },
   console: { kinds: [CONSOLE_SESSION], limits: [] },
   signInPage: { kinds: COOKIES, limits: [] },
