@@ -18,6 +18,8 @@ export interface Caller {
   readonly peer?: string | undefined
   /** The listener that received the request. Left out: there is none. */
   readonly door?: string
+  /** The address at which it was received. Left out: there is none, as on a Unix socket. */
+  readonly localAddress?: string | undefined
   /** Throws where this request would be refused if it came again now. */
   repeat?(): Promise<void>
 }

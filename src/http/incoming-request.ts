@@ -22,7 +22,7 @@ import type {
   PlaceFinder,
   RequestContext,
 } from './request-context.ts'
-import { readClient, type TrustRules } from './trust.ts'
+import { plainAddress, readClient, type TrustRules } from './trust.ts'
 
 export interface IncomingRequestOptions {
   /** The name of the listener. */
@@ -135,6 +135,11 @@ export class IncomingRequest implements RequestContext {
 
   get door(): string {
     return this.#options.door
+  }
+
+  get localAddress(): string | undefined {
+    const { localAddress } = this.#request.socket
+    return localAddress && plainAddress(localAddress)
   }
 
   get peer(): string | undefined {

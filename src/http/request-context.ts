@@ -110,6 +110,7 @@ export interface RequestIdentity extends Caller {
   /** Runs the steps of its dialect that check rights again. Throws where one rejects it. */
   checkRights(): Promise<void>
   readonly door: string
+  readonly localAddress: string | undefined
   repeat(): Promise<void>
 }
 

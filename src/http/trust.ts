@@ -77,7 +77,7 @@ export function announcePeer(socket: Socket, address: string | undefined): void 
 
 export const schemeOf = (socket: Socket | TLSSocket): 'http' | 'https' => ('encrypted' in socket ? 'https' : 'http')
 
-const plainAddress = (address: string): string => MAPPED_IPV4.exec(address)?.[1] ?? address
+export const plainAddress = (address: string): string => MAPPED_IPV4.exec(address)?.[1] ?? address
 
 const MAPPED_IPV4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 

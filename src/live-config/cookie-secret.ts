@@ -7,6 +7,7 @@ import {
   toGraceSeconds,
 } from '../auth/session/secrets.ts'
 import { nowSeconds } from '../base/clock.ts'
+import { deriveLive } from '../base/live.ts'
 import { deriveSecret } from '../base/siblings.ts'
 import { findTimeout, listRetired, type TimeoutOption } from './kept-timeouts.ts'
 import type { LiveConfig } from './live-config.ts'
@@ -16,13 +17,14 @@ import { USES } from './shared-secrets.ts'
 export function followCookieSecret(liveConfig: LiveConfig, timeoutSeconds: () => number): CookieSecrets {
   // the environment or a flag may set an empty secret: then cookies are valid as long as the server runs
   const ownSecret = deriveSecret(liveConfig.kernel.siblings.seed, 'session cookies').toString('hex')
-  const secret = () => liveConfig.get().settings.values.chttpd_auth.secret || ownSecret
-  const secrets = createCookieSecrets({ secret: secret(), timeoutSeconds, clock: liveConfig.kernel.clock })
+  const secret = deriveLive(liveConfig, ({ settings }) => settings.values.chttpd_auth.secret || ownSecret)
+  const secrets = createCookieSecrets({ secret: secret.get(), timeoutSeconds, clock: liveConfig.kernel.clock })
   liveConfig.onChange('keys', ({ dropsEarlierSecrets }) =>
-    secrets.replace(secret(), { dropsEarlier: dropsEarlierSecrets }),
+    secrets.replace(secret.get(), { dropsEarlier: dropsEarlierSecrets }),
   )
   liveConfig.secrets.register(USES.cookies, secrets.accepted)
-  return secrets
+  // a change that is tried replaces nothing, and is to be seen by proxies: only the current secret verifies their tokens
+  return { ...secrets, current: deriveLive(secret, (text) => Buffer.from(text)).get }
 }
 
 /** Follows the timeout of one kind of session cookie. Those of before the start come from the store. */

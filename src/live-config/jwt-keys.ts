@@ -1,6 +1,6 @@
 // The keys of `[jwt_keys]`, which verify tokens that others sign, followed through reloads.
 import { hash } from 'node:crypto'
-import { createLive, type Live } from '../base/live.ts'
+import { deriveLive, type Live } from '../base/live.ts'
 import type { Log } from '../base/log.ts'
 import { renderProblem } from '../config/problems.ts'
 import { renderSource, type Settings } from '../config/settings.ts'
@@ -18,17 +18,14 @@ export function followKeys(liveConfig: LiveConfig): Live<JwtKeys> {
   const first = loadKeySets(liveConfig.get().settings.open)
   for (const problem of first.problems) log.error('a key set cannot be read', { problem: renderProblem(problem) })
   let { sets } = first
-  const read = (settings: Settings) => readKeys(settings.open, sets)
   const warn = createKeyWarnings(log)
-  const keys = createLive(read(liveConfig.get().settings))
+  // derived, so that a change that is tried has its keys
+  const keys = deriveLive(liveConfig, ({ settings }) => readKeys(settings.open, sets))
   const listFatal = ({ open }: Settings, read: JwtKeys) => listStrayLimits(open, read).filter(({ isFatal }) => isFatal)
   const fatal = first.problems.length > 0 ? [] : listFatal(liveConfig.get().settings, keys.get())
   if (fatal.length > 0) throw new ConfigError(fatal)
   warn(keys.get(), liveConfig.get().settings)
-  liveConfig.onChange('keys', ({ settings }) => {
-    keys.set(read(settings))
-    warn(keys.get(), settings)
-  })
+  liveConfig.onChange('keys', ({ settings }) => warn(keys.get(), settings))
   liveConfig.joinReload({
     prepare: async (settings) => {
       const fresh = loadKeySets(settings.open)

@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises'
 import { BlockList, isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { type ErrorCode, isClientError, Refusal } from '../base/errors.ts'
@@ -85,14 +86,18 @@ async function requireRepeatable(liveConfig: LiveConfig, entry: RuntimeEntry, ca
   if (reason !== undefined) throw new Refusal('option_refused', { reason })
 }
 
+/** Under these a credential of the request may have expired. Its client signs in again, and then undoes the change. */
+const EXPIRIES: readonly string[] = ['chttpd_auth.timeout', 'chttpd_auth.max_lifetime', 'admin.session-timeout']
+
 /** Whether a request with this change would be refused itself under it, so that none like it could undo it. */
 async function checkRepeat(liveConfig: LiveConfig, entry: RuntimeEntry, caller: Caller) {
-  const { door } = caller
-  const { values: running } = liveConfig.get().settings
+  const { values: before, table } = liveConfig.get().configured
+  const name = table.find(entry.section, entry.key)?.name ?? ''
   let reason: string | undefined
-  if (door !== undefined)
+  if (caller.door !== undefined && !EXPIRIES.includes(name))
     await liveConfig.tryChange(entry, async () => {
-      const why = findListenerProblem(door, liveConfig.get().settings.values, running) ?? (await findRefusal(caller))
+      const next = liveConfig.get().settings.values
+      const why = (await findListenerProblem(caller, next, before)) ?? (await findRefusal(caller))
       if (why !== undefined)
         reason = `With this change the server would refuse this request, and one to undo the change: ${why} Change other options first, or use the command line on the server`
     })
@@ -109,16 +114,27 @@ async function findRefusal(caller: Caller): Promise<string | undefined> {
   }
 }
 
-/** Whether the listener of the request would be closed, or expect other bytes of its connections. */
-function findListenerProblem(
-  door: string,
-  { chttpd, ssl, door: next }: Config,
-  { door: now }: Config,
-): string | undefined {
-  const isOpen = door !== 'document' || chttpd.port !== 'none' || (ssl.enable && ssl.port !== 'none')
-  if (!isOpen) return 'The document door would be closed.'
-  const isSame = next['proxy-protocol'].includes(door) === now['proxy-protocol'].includes(door)
+/** Whether the change closes the listener of the request, moves it away, or lets it expect other bytes. */
+async function findListenerProblem({ door = '', localAddress }: Caller, next: Config, before: Config) {
+  if (door === 'document' && isDocumentOpen(before) && !isDocumentOpen(next))
+    return 'The document door would be closed.'
+  if (door === 'document' && localAddress !== undefined) {
+    const [is, was] = await Promise.all([next, before].map(({ chttpd }) => receives(chttpd.bind_address, localAddress)))
+    if (was && !is) return `The document door would no longer listen on ${localAddress} (chttpd.bind_address).`
+  }
+  const isSame = next.door['proxy-protocol'].includes(door) === before.door['proxy-protocol'].includes(door)
   return isSame ? undefined : 'The listener would expect other connections (door.proxy-protocol).'
+}
+
+const isDocumentOpen = ({ chttpd, ssl }: Config): boolean =>
+  chttpd.port !== 'none' || (ssl.enable && ssl.port !== 'none')
+
+/** Whether a listener with this `chttpd.bind_address` receives connections to the address. */
+async function receives(bound: string, address: string): Promise<boolean> {
+  if (bound === 'any') return true
+  const { address: host } = await lookup(bound)
+  if (isSameAddress(host, '::')) return true
+  return host === '0.0.0.0' ? isIP(address) === 4 : isSameAddress(host, address)
 }
 
 function checkEntry(liveConfig: LiveConfig, { section, key, text }: RuntimeEntry): ChangeProblem | undefined {
@@ -146,9 +162,18 @@ function isOwn(address: string): boolean {
   own.addSubnet('127.0.0.0', 8)
   const found = Object.values(networkInterfaces()).flatMap((each = []) => each.map((one) => one.address))
   for (const each of ['0.0.0.0', '::', '::1', ...found]) own.addAddress(each, familyOf(each))
-  // the zone of a link-local address names the interface
-  return own.check(address.replace(/%.*/, ''), familyOf(address))
+  return own.check(withoutZone(address), familyOf(address))
 }
+
+/** IPv6 addresses have several forms. */
+function isSameAddress(one: string, other: string): boolean {
+  const list = new BlockList()
+  list.addAddress(withoutZone(one), familyOf(one))
+  return list.check(withoutZone(other), familyOf(other))
+}
+
+/** The zone of a link-local address names the interface. */
+const withoutZone = (address: string): string => address.replace(/%.*/, '')
 
 /** A change that cannot be applied is undone: in the store, it would prevent the next start of every node. */
 async function applyChange(

@@ -112,8 +112,7 @@ test('rejects a preview that is no text, and one of an administrator', async () 
 
 test('rejects an address that this machine does not have, because the next start would fail', async () => {
   const set = (value: string) => ask('PUT', '/settings/chttpd/bind_address', { value })
-  for (const host of ['any', '::', '0.0.0.0', '127.0.0.2', '::1', 'localhost'])
-    assert.equal((await set(host)).status, 200, host)
+  for (const host of ['any', '::', '0:0::0', '0.0.0.0', '127.0.0.1']) assert.equal((await set(host)).status, 200, host)
   const refused = await set('192.0.2.1')
   assert.equal(refused.status, 400, refused.body)
   assert.match(refused.body, /this machine does not have the address 192\.0\.2\.1/)

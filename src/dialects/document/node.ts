@@ -84,6 +84,7 @@ function toCaller({ isOriginAllowed }: NodeDeps, context: RequestContext): Calle
   const wasAllowed = isOriginAllowed(context)
   return {
     door: context.door,
+    localAddress: context.localAddress,
     confirm: () => context.confirm(),
     async repeat() {
       await context.repeat()
