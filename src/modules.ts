@@ -9,6 +9,7 @@ import type { AccessCheck } from './dialects/document/explain-access.ts'
 import { REFUSE_READ_ONLY } from './dialects/document/steps.ts'
 import type { Account } from './directory/account.ts'
 import type { RecordUserChange } from './directory/deps.ts'
+import type { User } from './directory/users/user.ts'
 import type { Reply, RequestContext, Step } from './http/request-context.ts'
 import type { JobKinds } from './kernel/jobs.ts'
 import type { KernelRows } from './kernel/kernel.ts'
@@ -135,6 +136,9 @@ export const openPasskeys = async (core: ModuleCore): Promise<Passkeys> =>
 
 export const toAccountRules = (settings: Settings): AccountRules =>
   findOnly('accountRules')?.(settings) ?? { reservedPrefixes: [], roleIssuers: new Map() }
+
+export const countWaysIn = (user: User, settings: Settings): number =>
+  MODULES.reduce((count, module) => count + (module.countWaysIn?.(user, settings) ?? 0), 0)
 
 export const areAddressesNames = (settings: Config): boolean =>
   MODULES.some(({ addressesSignIn }) => addressesSignIn?.(settings))

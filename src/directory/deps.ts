@@ -78,6 +78,8 @@ export interface DirectorySettings {
   readonly addressesSignIn: boolean
   /** The issuers of external accounts that give roles. Other roles that issuers gave earlier are stored and have no effect. Never changes. */
   readonly roleIssuers: RoleIssuers
+  /** In how many ways the user can sign in without a password, as this server is configured now. */
+  countWaysIn(user: Pick<User, 'passkeys' | 'links'>): number
 }
 
 /** A pure function: it may be called again if another change was faster. */

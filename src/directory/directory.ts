@@ -63,6 +63,7 @@ export async function createDirectory(deps: DirectoryDeps) {
     listRoles,
     /** The roles that the user has through one external account; `undefined`: its issuer gives none. */
     findGivenRoles: (link: ExternalAccount) => findGivenRoles(link, deps.settings().roleIssuers),
+    countWaysIn: (user: User) => deps.settings().countWaysIn(user),
     /** Why the name of a user could be mistaken for that of another. */
     findConfusion: (name: string) => findConfusion(name, parts),
     /** The cost of verifying the passwords of users and administrators: at least the most iterations of each PRF. */

@@ -64,7 +64,7 @@ export interface Users<Members extends object = OtherMembers> {
   list(options?: UserListOptions): Promise<UserPage<Members>>
   /** Throws `not_found` for an unknown name, like the methods below. */
   update(name: string, change: UserChange<Members>): Promise<CardeaUser<Members>>
-  /** Revokes all sessions and tokens of the user, unless it is the current password. */
+  /** Revokes all sessions and tokens of the user and removes the passkeys, unless it is the current password. */
   setPassword(name: string, password: string): Promise<void>
   /** Sets the password of a user or administrator who gives the current one. Throws `password_refused` for the new one. */
   changePassword(name: string, change: PasswordChange): Promise<ChangedPassword>

@@ -17,6 +17,7 @@ import type { DirectorySettings, RecordUserChange, UserSource } from '../directo
 import type { Directory } from '../directory/directory.ts'
 import type { Identity } from '../directory/identity.ts'
 import type { JobStore } from '../directory/store-port/jobs.ts'
+import type { User } from '../directory/users/user.ts'
 import type { Reply, RequestContext, Step } from '../http/request-context.ts'
 import type { JobKinds } from '../kernel/jobs.ts'
 import type { Kernel } from '../kernel/kernel.ts'
@@ -52,6 +53,8 @@ export interface Module {
   readonly externalSignIn?: (core: ModuleCore) => Promise<ExternalSignIn>
   /** Keys of authenticators that sign in. At most one module brings them. */
   readonly passkeys?: (core: ModuleCore) => Promise<Passkeys>
+  /** In how many ways of the module the user can sign in without a password. */
+  readonly countWaysIn?: (user: User, settings: Settings) => number
   /** What the configuration of the module means for names and roles of users. */
   readonly accountRules?: (settings: Settings) => AccountRules
   /** Whether a verified address signs in, too. */

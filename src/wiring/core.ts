@@ -13,6 +13,7 @@ import { isGiven, type Settings } from '../config/settings.ts'
 import type { DocumentSettings } from '../dialects/document/deps.ts'
 import type { DirectoryDeps, DirectorySettings } from '../directory/deps.ts'
 import { createDirectory, type Directory } from '../directory/directory.ts'
+import type { User } from '../directory/users/user.ts'
 import { identityHeadersForService, type ToClaims } from '../gateway/identity-headers.ts'
 import { OpenStreams } from '../gateway/open-streams.ts'
 import { createUpstreamRegistry } from '../gateway/readiness.ts'
@@ -26,6 +27,7 @@ import { openServiceKey } from '../live-config/service-key.ts'
 import type { AccountRules, FindDatabase, OnSignIn, OpenedSource } from '../modules/module.ts'
 import {
   areAddressesNames,
+  countWaysIn,
   createOnSignIn,
   openTracing,
   openUserSource,
@@ -160,7 +162,11 @@ export function openDirectory(
   return createDirectory({
     ...liveConfig.kernel,
     administration: createAdministration(liveConfig),
-    settings: deriveLive(liveConfig, ({ settings }) => ({ ...toDirectorySettings(settings.values), ...rules })).get,
+    settings: deriveLive(liveConfig, ({ settings }) => ({
+      ...toDirectorySettings(settings.values),
+      ...rules,
+      countWaysIn: (user: User) => countWaysIn(user, settings),
+    })).get,
     cacheCounts,
     source,
     follow: (options) => new FeedFollower(store, { ...options, clock: MONOTONIC_CLOCK }),
@@ -175,7 +181,7 @@ export function openConfiguredLimits(liveConfig: LiveConfig) {
   return openLimits({ ...liveConfig.kernel, settings })
 }
 
-const toDirectorySettings = (config: Config): Omit<DirectorySettings, keyof AccountRules> => ({
+const toDirectorySettings = (config: Config): Omit<DirectorySettings, keyof AccountRules | 'countWaysIn'> => ({
   ...config,
   parameters: toHashParameters(config),
   addressesSignIn: areAddressesNames(config),

@@ -46,6 +46,46 @@ describe('a passkey, when the password is set by other means,', () => {
     assert.equal(await statusWith(device), 200)
   })
 
+  const putUser = async (name: string, password: string, as: string) => {
+    const path = `/_users/org.couchdb.user:${name}`
+    const { json: document } = await send(url, { path, as })
+    return send(url, { method: 'PUT', path, as, body: JSON.stringify({ ...document, password }) })
+  }
+  const WAYS: Readonly<
+    Record<string, (name: string, password: string, as: string) => Promise<{ readonly status: number }>>
+  > = {
+    'in the admin API': (name, password, as) => ask(as, 'PUT', `/users/${name}/password`, { password }),
+    'at the document door': putUser,
+    'at the multi-model door': (name, passwd, as) =>
+      send(server.multiModel, { method: 'PATCH', path: `/_api/user/${name}`, as, body: { passwd } }),
+    'at the multi-model door, replacing the user': (name, passwd, as) =>
+      send(server.multiModel, { method: 'PUT', path: `/_api/user/${name}`, as, body: { passwd } }),
+  }
+  for (const [way, set] of Object.entries(WAYS))
+    it(`ends if an administrator sets another one ${way}`, async () => {
+      const name = `set ${way}`.replaceAll(/\W/g, '-')
+      const { device } = await addPasskey(await addUser(name))
+      assert.ok((await set(name, PASSWORD, AS_ADMIN)).status < 300)
+      // it was this password already
+      assert.equal(await statusWith(device), 200)
+      assert.ok((await set(name, 'another long one', AS_ADMIN)).status < 300)
+      assert.equal(await statusWith(device), 401)
+      assert.deepEqual((await ask(`${name}:another long one`, 'GET', '/account/passkeys')).json, { passkeys: [] })
+    })
+
+  for (const [way, set] of Object.entries({
+    ...WAYS,
+    'in the admin API': (_name: string, password: string, as: string) =>
+      ask(as, 'PUT', '/account/password', { password }),
+  }))
+    it(`stays if its user sets another one ${way}`, async () => {
+      const name = `own ${way}`.replaceAll(/\W/g, '-')
+      const as = await addUser(name)
+      const { device } = await addPasskey(as)
+      assert.ok((await set(name, 'another long one', as)).status < 300)
+      assert.equal(await statusWith(device), 200)
+    })
+
   it('of an administrator ends if another one sets the password, and stays if the administrator does', async () => {
     assert.equal((await setAdmin('root', 'first password')).status, 200)
     const { device } = await addPasskey('root:first password')

@@ -6,7 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { readTotp, renderCode } from '../../src/directory/second-factor/totp.ts'
+import { createAuthenticator } from '../support/authenticator.ts'
 import { followBrowser, startForeignProvider } from '../support/foreign-provider.ts'
+import { createPasskeyUsers } from '../support/passkeys.ts'
 import { AUDIENCE, CLIENT, CLIENT_SECRET, startProvider } from '../support/provider.ts'
 import { createBrowser, PUBLIC_URL } from '../support/provider-browser.ts'
 import { ADMIN, basic, send } from '../support/request.ts'
@@ -494,6 +496,20 @@ describe('sign-in at an identity provider', () => {
     creating.state.idToken = {}
   })
 
+  it('keeps the last account of a user who has no other way to sign in', async () => {
+    creating.state.idToken = { sub: 'c-last', preferred_username: 'last', auth_time: Math.floor(Date.now() / 1000) }
+    const browser = createClient()
+    await browser.finish('open', await browser.visit('open'))
+    const path = '/_cardea/account/external-accounts'
+    const { accounts } = (await send(document, { path, headers: browser.session() })).json
+    const unlink = { method: 'DELETE', path: `${path}/${accounts[0].id}`, headers: browser.session() }
+    assert.equal((await send(document, unlink)).status, 409)
+    await cardea.users.setPassword('last', 'correct horse 1')
+    const headers = { Authorization: basic('last', 'correct horse 1') }
+    assert.equal((await send(document, { ...unlink, headers })).status, 200)
+    creating.state.idToken = {}
+  })
+
   it('with a fresh sign-in does not prove a user who has a password', async () => {
     const idToken = { ...linked.state.idToken }
     linked.state.idToken = { ...idToken, auth_time: Math.floor(Date.now() / 1000) }
@@ -572,6 +588,20 @@ describe('sign-in at an identity provider', () => {
         body: { password: 'correct horse 3' },
       }
       assert.match((await send(document, change)).body, /signs in at the identity provider again/)
+    })
+
+    it('removes the passkeys of the user, as a new password does', async (t) => {
+      await cardea.users.create({ name: 'kay', password: 'correct horse 1' })
+      const { addPasskey } = createPasskeyUsers(document)
+      await addPasskey('kay:correct horse 1', createAuthenticator(PUBLIC_URL))
+      const listed = async () =>
+        (await send(document, { path: '/_cardea/api/users/kay/passkeys', headers: ADMIN })).json.passkeys.length
+      assert.equal(await listed(), 1)
+      t.after(() => Object.assign(linked.state, { idToken: {} }))
+      Object.assign(linked.state, { idToken: { sub: 'kay-1' } })
+      const browser = createClient()
+      assert.equal((await browser.finish('linked', await browser.visit('linked', await invite('kay')))).linked, true)
+      assert.equal(await listed(), 0)
     })
 
     it('is refused together with the wish of a signed-in user to link an account', async () => {

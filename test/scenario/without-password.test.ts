@@ -7,7 +7,9 @@ import { AS_ADMIN, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
 
-const server = await startServer(createSharedScope(), { passkeys: {} })
+const server = await startServer(createSharedScope(), {
+  'provider:id': { issuer: 'https://id.example', audience: 'cardea' },
+})
 const url = server.document
 const { ask, addUser } = createAccounts(url)
 const { addPasskey, signIn, signWith } = createPasskeyUsers(url)
@@ -75,16 +77,66 @@ describe('a user with two passkeys', () => {
   })
 })
 
-it('a user with one passkey keeps the password, unless there is an account at a provider', async () => {
+const LINK = { issuer: 'https://id.example', subject: '7', provider: 'id', linkedAt: 1 }
+
+/** Replaces a user by an import. */
+async function change(name: string, change: (user: { passkeys: readonly object[] }) => object) {
+  const { json } = await ask(AS_ADMIN, 'GET', '/transfer/users?format=cardea')
+  const { user } = JSON.parse(json.users.find((each: { name: string }) => each.name === name).text)
+  const users = [{ ...user, ...change(user) }]
+  const imported = await ask(AS_ADMIN, 'POST', '/transfer/users', { users, replace: true })
+  assert.equal(imported.json.outcomes[0].kind, 'replaced', imported.body)
+}
+
+it('a user with one passkey keeps the password, unless there is an account at a provider of today', async () => {
   const { device } = await addPasskey(await addUser('one'))
   const { call, sign } = await openByPasskey(url, device)
-  assert.deepEqual(errorOf(await call('DELETE', PATH, await sign(`DELETE ${PATH}`))), [409, 'conflict'])
-  const { json } = await ask(AS_ADMIN, 'GET', '/transfer/users?format=cardea')
-  const { user } = JSON.parse(json.users.find((each: { name: string }) => each.name === 'one').text)
-  const links = [{ issuer: 'https://id.example', subject: '7', provider: 'id', linkedAt: 1 }]
-  const imported = await ask(AS_ADMIN, 'POST', '/transfer/users', { users: [{ ...user, links }], replace: true })
-  assert.equal(imported.json.outcomes[0].kind, 'replaced')
-  assert.equal((await call('DELETE', PATH, await sign(`DELETE ${PATH}`))).status, 200)
+  const remove = async () => call('DELETE', PATH, await sign(`DELETE ${PATH}`))
+  assert.deepEqual(errorOf(await remove()), [409, 'conflict'])
+  await change('one', () => ({ links: [{ ...LINK, issuer: 'https://former.example' }] }))
+  assert.deepEqual(errorOf(await remove()), [409, 'conflict'])
+  await change('one', () => ({ links: [{ ...LINK }] }))
+  assert.equal((await remove()).status, 200)
+})
+
+describe('a user without a password keeps', () => {
+  it('the last passkey of the host of today', async () => {
+    const { call, sign, id, second } = await openUser('host')
+    await change('host', ({ passkeys: [one, ...others] }) => ({
+      passkeys: [one, ...others, { ...one, id: 'AAAA', publicKey: 'AAAA', rpId: 'former.example' }],
+    }))
+    assert.equal((await call('DELETE', PATH, await sign(`DELETE ${PATH}`))).status, 200)
+    const { call: go, sign: prove, refresh } = await openByPasskey(url, second.device)
+    const first = `/account/passkeys/${id}`
+    assert.equal((await go('DELETE', first, await prove(`DELETE ${first}`))).status, 200)
+    await refresh()
+    const last = `/account/passkeys/${second.response.id}`
+    assert.deepEqual(errorOf(await go('DELETE', last, await prove(`DELETE ${last}`))), [409, 'conflict'])
+  })
+
+  it('the last passkey, if the account at a provider is not one of today', async () => {
+    const { call, sign, id, second } = await openUser('former')
+    await change('former', () => ({ links: [{ ...LINK, issuer: 'https://former.example', subject: '8' }] }))
+    assert.equal((await call('DELETE', PATH, await sign(`DELETE ${PATH}`))).status, 200)
+    const { call: go, sign: prove, refresh } = await openByPasskey(url, second.device)
+    const first = `/account/passkeys/${id}`
+    assert.equal((await go('DELETE', first, await prove(`DELETE ${first}`))).status, 200)
+    await refresh()
+    const last = `/account/passkeys/${second.response.id}`
+    assert.deepEqual(errorOf(await go('DELETE', last, await prove(`DELETE ${last}`))), [409, 'conflict'])
+    // an administrator may mean it
+    assert.equal((await ask(AS_ADMIN, 'DELETE', last.replace('/account', '/users/former'))).status, 200)
+  })
+
+  it('one of two ways, when both are removed at the same time', async () => {
+    const { call, sign, id, second } = await openUser('race')
+    assert.equal((await call('DELETE', PATH, await sign(`DELETE ${PATH}`))).status, 200)
+    const sessions = [await openByPasskey(url, second.device), await openByPasskey(url, second.device)]
+    const paths = [`/account/passkeys/${id}`, `/account/passkeys/${second.response.id}`]
+    const proofs = await Promise.all(sessions.map(({ sign }, at) => sign(`DELETE ${paths[at]}`)))
+    await Promise.all(sessions.map(({ call }, at) => call('DELETE', paths[at] ?? '', proofs[at])))
+    assert.equal((await ask(AS_ADMIN, 'GET', '/users/race/passkeys')).json.passkeys.length, 1)
+  })
 })
 
 it('an administrator keeps the password', async () => {

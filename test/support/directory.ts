@@ -92,6 +92,7 @@ const SETTINGS: DirectorySettings = {
   reservedPrefixes: [],
   addressesSignIn: false,
   roleIssuers: new Map(),
+  countWaysIn: () => 0,
 }
 
 const OWN_KEY = Buffer.from('the own key of every node of a test')

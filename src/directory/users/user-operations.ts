@@ -2,12 +2,12 @@ import { isDeepStrictEqual } from 'node:util'
 import { nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import { bindTokens } from '../access-token.ts'
-import { isAccount } from '../account.ts'
+import { type Account, isAccount } from '../account.ts'
 import type { Caller } from '../caller.ts'
 import { type GrantPlace, withGrant } from '../grants.ts'
 import type { Authenticated } from '../identity.ts'
 import type { DirectoryParts } from '../parts.ts'
-import { findConfirming, requireFactorProof } from '../password-proof.ts'
+import { findConfirming, hasPassword, requireFactorProof } from '../password-proof.ts'
 import { endSessions, type KeptSession } from '../session-epoch.ts'
 import type { UserRange } from '../store-port/users.ts'
 import type { StoreReader } from '../writes.ts'
@@ -53,6 +53,11 @@ export interface ChangeOptions {
   readonly confirmsFactor?: boolean
   /** Revokes all sessions and tokens in any case, except one that confirms a second factor. */
   readonly endsSessions?: boolean
+  /**
+   * The user sets the password, as something else than the credential of the request shows. Otherwise another one than
+   * the current ends all passkeys: a person who has taken over the account may have added one.
+   */
+  readonly isOwnPassword?: boolean
 }
 
 export type UserEditor = ReturnType<typeof createUserEditor>
@@ -126,6 +131,7 @@ async function rewrite<R extends UserRecord>(
     requireOwnEpoch(before, confirmed)
     const after = change(before, nowSeconds(clock), confirmed)
     caller.mayWrite?.(before, after.kind === 'user' ? after : undefined)
+    if (findOwn(name, confirmed)) requireWayIn(parts, before, after)
     if (losesFactor(before, after) && !confirmed?.identity.isAdmin)
       requireFactorProof({ name, totp: findTotp(before) }, confirmed, ownKey())
     return after
@@ -140,11 +146,24 @@ async function rewrite<R extends UserRecord>(
  * of their credential: a password change or a sign-out on another node may have been stored since the confirmation.
  */
 function requireOwnEpoch(stored: User, confirmed: Authenticated | undefined): void {
-  const identity = confirmed?.identity
-  if (!identity || !isAccount(identity) || identity.isAdmin || identity.name !== stored.name) return
-  if (stored.sessionEpoch.generation !== identity.sessionEpoch.generation)
+  const own = findOwn(stored.name, confirmed)
+  if (own && stored.sessionEpoch.generation !== own.sessionEpoch.generation)
     throw new Refusal('authentication_required', { detail: 'the credential was revoked meanwhile' })
 }
+
+/** The account of the request's credential, if it is that of the user of this name. */
+function findOwn(name: string, confirmed: Authenticated | undefined): Account | undefined {
+  const identity = confirmed?.identity
+  return identity && isAccount(identity) && !identity.isAdmin && identity.name === name ? identity : undefined
+}
+
+/** Users who remove the last way in which they can sign in do not know that it is. Administrators may mean it. */
+function requireWayIn({ settings }: DirectoryParts, before: User, after: UserRecord): void {
+  if (after.kind === 'tombstone' || hasPassword(after) || settings().countWaysIn(after) > 0) return
+  if (hasPassword(before) || settings().countWaysIn(before) > 0) throw new Refusal('conflict', { reason: LAST_WAY })
+}
+
+const LAST_WAY = 'Set a password first: without this you could not sign in.'
 
 const losesFactor = (before: User, after: UserRecord): boolean =>
   findTotp(before) !== undefined && (after.kind === 'tombstone' || !isSameTotp(before, after))
@@ -154,7 +173,7 @@ async function changeStored(
   { name, caller, expected, password: given, ...options }: Target & ChangeOptions,
   change: (user: User) => User,
 ): Promise<User> {
-  const { mustChangePassword, confirmsFactor, endsSessions } = options
+  const { mustChangePassword, confirmsFactor, endsSessions, isOwnPassword } = options
   const update = given
     ? await preparePassword(parts, requireExpected(await parts.store.findUser(name), expected), given, caller)
     : applyUpdate
@@ -163,12 +182,17 @@ async function changeStored(
     requireRoles(changed.document.roles)
     requireGrants(changed.multiModel.grants)
     const confirmedBy = confirmsFactor ? findConfirming(name, confirmed) : undefined
-    const updated = update(user, changed, { mustChangePassword, confirmedBy, nowSeconds: now })
+    const keepsPasskeys = isOwnPassword || findOwn(name, confirmed) !== undefined
+    const updated = update(user, changed, { mustChangePassword, confirmedBy, keepsPasskeys, nowSeconds: now })
     return bindTokens(endsSessions ? withEndedSessions(updated, now, confirmedBy) : updated)
   })
 }
 
-type Update = (before: User, after: User, options: Omit<UpdateOptions, 'isSamePassword'>) => User
+interface PasswordUpdate extends Omit<UpdateOptions, 'isSamePassword'> {
+  readonly keepsPasskeys: boolean
+}
+
+type Update = (before: User, after: User, options: PasswordUpdate) => User
 
 /** Compares and hashes the new password once. The update is then applied to the user as it is at that time. */
 async function preparePassword(
@@ -179,10 +203,12 @@ async function preparePassword(
 ): Promise<Update> {
   const { password: seen } = user
   const { stored: password, isSame } = await passwords.toReplacement(given, user, caller)
-  return (before, after, options) => {
+  return (before, after, { keepsPasskeys, ...options }) => {
     // the comparison was with `seen`: another password may have been set since
-    const isSamePassword = isSame && isDeepStrictEqual(seen, before.password)
-    return applyUpdate(before, { ...after, password }, { ...options, ...(isSamePassword && { isSamePassword }) })
+    const isSamePassword =
+      isDeepStrictEqual(password, before.password) || (isSame && isDeepStrictEqual(seen, before.password))
+    const kept = isSamePassword || keepsPasskeys ? after : withField(after, 'passkeys', undefined)
+    return applyUpdate(before, { ...kept, password }, { ...options, isSamePassword })
   }
 }
 

@@ -156,6 +156,7 @@ export async function takeBack(
     deps.directory.changeUser(notice.name, once, (user) => restore(user, notice, now), {
       password: { password },
       endsSessions: true,
+      isOwnPassword: true,
     }),
   )
   return notice

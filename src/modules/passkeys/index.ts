@@ -9,7 +9,7 @@ import { defineModule } from '../module.ts'
 import { PASSKEY_CHECK } from './checks.ts'
 import { PASSKEY_COMMANDS } from './commands.ts'
 import { PASSKEY_OPERATIONS } from './operations.ts'
-import { passkeysOptions } from './options.ts'
+import { passkeysOptions, toRpId } from './options.ts'
 
 const { done, notable, text, USER } = EVENT
 const FIELDS = { ...USER, passkey: text('What its user calls it.') }
@@ -31,6 +31,7 @@ export const passkeys = defineModule({
   operations: PASSKEY_OPERATIONS,
   userCommands: PASSKEY_COMMANDS,
   checks: [PASSKEY_CHECK],
+  countWaysIn: ({ passkeys = [] }, { values }) => passkeys.filter(({ rpId }) => rpId === toRpId(values)).length,
   passkeys: async (core) => (await import('./open.ts')).createPasskeyService(core),
 })
 

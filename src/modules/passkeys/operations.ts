@@ -14,11 +14,9 @@ import { flag, object, text } from '../../dialects/admin-api/schemas/schema.ts'
 import { requireExistingUser, requireManagedName, toManager } from '../../dialects/admin-api/users/delegation.ts'
 import type { Account } from '../../directory/account.ts'
 import type { Caller } from '../../directory/caller.ts'
-import { hasPassword } from '../../directory/password-proof.ts'
 import { hasPasskeys, type Passkey, toPasskeyKey, type User } from '../../directory/users/user.ts'
 import { NO_PASSWORD } from '../../passwords/schemes.ts'
 import { forgetCounter } from './counters.ts'
-import { toRpId } from './options.ts'
 import { ADDED, BROWSER_JSON, PASSKEYS, type PasskeysView, type PasskeyView } from './schemas.ts'
 
 const OPTIONS = object({ options: BROWSER_JSON('For `navigator.credentials`, in the form of its JSON functions.') })
@@ -104,8 +102,6 @@ export const PASSKEY_OPERATIONS = {
       const passkey = requirePasskey(account, call)
       if (account.needsPasskey && account.passkeys?.length === 1 && call.requester?.hasUsedPasskey() === false)
         throw new Refusal('password_required', { reason: LAST })
-      if (!hasPassword(account) && account.passkeys?.length === 1 && !account.links?.length)
-        throw new Refusal('conflict', { reason: 'Set a password first: without this passkey you could not sign in.' })
       await removePasskey(deps, call.caller, account, passkey)
       await call.requester?.reopenSession()
       return showPasskeys(deps, await requireAccount(deps, account.name))
@@ -122,8 +118,7 @@ export const PASSKEY_OPERATIONS = {
       // so that it is known to work
       if (call.requester && call.body.current_passkey === undefined)
         throw new Refusal('password_required', { reason: 'Sign the request with a passkey.' })
-      const rpId = toRpId(deps.options())
-      await deps.directory.changeUser(name, call.caller, (user) => withoutPassword(user, rpId))
+      await deps.directory.changeUser(name, call.caller, (user) => withoutPassword(deps, user))
       await call.requester?.reopenSession()
       return { hasPassword: false }
     },
@@ -153,9 +148,9 @@ const LAST =
 
 const KEEPS_PASSWORD = 'Administrators of the configuration keep their password.'
 
-function withoutPassword(user: User, rpId: string): User {
-  const usable = user.passkeys?.filter((passkey) => passkey.rpId === rpId).length ?? 0
-  if (usable + (user.links?.length ? 1 : 0) < 2 || usable === 0) throw new Refusal('conflict', { reason: TOO_FEW })
+/** The request is signed with a passkey, so one of the two is one. */
+function withoutPassword({ directory }: OperationDeps, user: User): User {
+  if (directory.countWaysIn(user) < 2) throw new Refusal('conflict', { reason: TOO_FEW })
   return { ...user, password: NO_PASSWORD }
 }
 

@@ -222,10 +222,15 @@ export async function linkByPasswordLink(
   await requireAllowed(link.name)
   const caller = withCheck(PROGRAM, isUnchanged)
   await spendLink(deps, { link, caller }, (once) =>
-    deps.directory.linkAccount(link.name, once, account, (user) => withField(user, 'mustChangePassword', undefined)),
+    deps.directory.linkAccount(link.name, once, account, (user) =>
+      withField(withoutPasskeys(user), 'mustChangePassword', undefined),
+    ),
   )
   deps.events.record('password-link.used', { subject: link.name })
 }
+
+/** The link of an administrator is the way back from a thief, however it is used. */
+export const withoutPasskeys = (user: User): User => withField(user, 'passkeys', undefined)
 
 /** Every link that is not valid gets one and the same error, so that it does not reveal whether it ever was. */
 export async function requireLink(deps: CheckingDeps, purposes: readonly LinkPurpose[], digest: string) {

@@ -3,13 +3,18 @@ import { type Call, type OperationDeps, operation } from '../../dialects/admin-a
 import { object, type Static, text } from '../../dialects/admin-api/schemas/schema.ts'
 import { requireManagedUser } from '../../dialects/admin-api/users/delegation.ts'
 import { requireChange, withCheck } from '../../directory/caller.ts'
-import { type User, withField } from '../../directory/users/user.ts'
+import type { User } from '../../directory/users/user.ts'
 import { listRuleTexts } from '../../passwords/password-rules.ts'
-import { canLinkAccount, createLink, RESET_PASSWORD, requireLink, SET_PASSWORD, spendLink } from './links.ts'
+import {
+  canLinkAccount,
+  createLink,
+  RESET_PASSWORD,
+  requireLink,
+  SET_PASSWORD,
+  spendLink,
+  withoutPasskeys,
+} from './links.ts'
 import { LINK_OWNER, PASSWORD_LINK } from './schemas.ts'
-
-/** A person who has lost the password may have lost a device too: sessions end even if the password stays the same. */
-const ENDING = { endsSessions: true }
 
 /** Both are used on the same page. */
 const PURPOSES = [SET_PASSWORD, RESET_PASSWORD]
@@ -22,10 +27,14 @@ export const USE_LINK = {
   reply: object({ name: text() }),
   async run(deps: OperationDeps, { caller, body: { token, password } }: Call<unknown, Static<typeof LINK_USE>>) {
     const { link, purpose, isUnchanged } = await requireLink(deps, PURPOSES, digestHex('sha256', token))
-    // the link of an administrator is the way back from a thief
-    const change = (user: User) => (purpose === SET_PASSWORD ? withField(user, 'passkeys', undefined) : user)
+    const change = (user: User) => (purpose === SET_PASSWORD ? withoutPasskeys(user) : user)
+    // a person who has lost the password may have lost a device too: sessions end even if the password stays the same
     await spendLink(deps, { link, caller: withCheck(caller, isUnchanged) }, (once) =>
-      deps.directory.changeUser(link.name, once, change, { password: { password }, ...ENDING }),
+      deps.directory.changeUser(link.name, once, change, {
+        password: { password },
+        endsSessions: true,
+        isOwnPassword: purpose === RESET_PASSWORD,
+      }),
     )
     deps.events.record('password-link.used', { subject: link.name })
     return { name: link.name }

@@ -1,5 +1,6 @@
 // What the sections [provider:<name>] mean.
 import type { Settings } from '../../config/settings.ts'
+import type { User } from '../../directory/users/user.ts'
 import { readClaimPath } from '../../keys/document-claims.ts'
 import type { AccountRules } from '../module.ts'
 import { findDiscovery, listIssuers, type ProviderEntry } from './options.ts'
@@ -54,3 +55,10 @@ export const toProviderRules = ({ named: { provider: entries } }: Pick<Settings,
     }),
   ),
 })
+
+/** Accounts at providers that are configured. */
+export function countWaysIn({ links = [] }: User, { named: { provider: entries } }: Pick<Settings, 'named'>): number {
+  const linking = entries.filter(({ values }) => values.users !== 'asserted')
+  const issuers = new Set(linking.flatMap(({ values }) => listIssuers(values)))
+  return links.filter(({ issuer }) => issuers.has(issuer)).length
+}

@@ -137,7 +137,7 @@ async function setPassword(deps: OperationDeps, call: Call, password: string): P
   const { name, isAdmin, sessionEpoch } = await requireAccount(deps, call)
   const { sessions } = await showSessions(deps, call, name)
   if (isAdmin) await deps.directory.setAdministrator(name, call.caller, { password }, { expected: 'existing' })
-  else await deps.directory.setPassword(name, call.caller, { password })
+  else await deps.directory.setPassword(name, call.caller, { password }, { isOwnPassword: true })
   const { sessionEpoch: after } = await requireAccount(deps, call)
   if (after.generation === sessionEpoch.generation) return { endedSessions: 0 }
   await call.requester?.reopenSession()
