@@ -410,6 +410,31 @@ describe('where a second factor is on or required', () => {
     assert.equal((await send(server.multiModel, { path: '/_cardea/account/session', headers })).json.name, undefined)
     assert.equal((await send(server.multiModel, { path: '/_cardea/account', headers })).json.name, 'mia')
   })
+
+  it('a token from a session of a recovery code proves no passkey', async () => {
+    const { reply } = await addPasskey(await addUser('mio', { roles: ['staff'] }))
+    const [code] = reply.json.recoveryCodes
+    const opened = await send(server.multiModel, {
+      method: 'POST',
+      path: '/_cardea/sign-in/sign-in',
+      body: { name: 'mio', password: PASSWORD, code },
+    })
+    assert.equal(opened.status, 200, opened.body)
+    const Cookie = (opened.lines['set-cookie']?.[0] ?? '').split(';')[0] ?? ''
+    const made = await send(server.multiModel, {
+      method: 'POST',
+      path: '/_cardea/sign-in/token',
+      headers: { Cookie },
+    })
+    const headers = { Authorization: `Bearer ${made.json.jwt}` }
+    assert.equal((await send(server.multiModel, { path: '/_cardea/account', headers })).json.name, 'mio')
+    const path = `/_cardea/account/passkeys/${reply.json.passkeys[0].id}`
+    // Node adds no length to the body of DELETE
+    const body = JSON.stringify({ current_password: PASSWORD })
+    const own = { 'Content-Length': String(body.length), 'Content-Type': 'application/json' }
+    const remove = { method: 'DELETE', path, headers: { ...headers, ...own }, body }
+    assert.deepEqual(errorOf(await send(server.multiModel, remove)), NEEDS_PASSWORD)
+  })
 })
 
 const ORIGIN_OF_OTHER_DOOR = `http://localhost:${new URL(server.multiModel).port}`

@@ -69,9 +69,9 @@ export function createSignInService(deps: SignInServiceDeps) {
       const external = deps.directory.findExternalOpening(id, account)
       const opening = {
         hasPassword: false,
-        hasFactor: external?.hasFactor ?? false,
-        // its session has proved the passkey
-        isPasskey: account.needsPasskey === true && !external,
+        // where a passkey is the second factor, no session without it is accepted
+        hasFactor: external?.hasFactor ?? account.needsPasskey === true,
+        isPasskey: deps.directory.isPasskeySession(id, account),
         external,
         validUntil: chttpd_auth.max_lifetime === 0 ? undefined : end,
         lifetimeSeconds: Math.trunc(server['session-timeout']),

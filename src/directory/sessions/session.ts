@@ -94,8 +94,16 @@ export const compareOpening = (a: string, b: string): number => Buffer.compare(h
 
 const headOf = (id: string): Buffer => Buffer.from(id, 'base64url').subarray(0, HEAD_BYTES)
 
-/** How the user signed in here, and how the proof of each way begins. */
-const SIGN_INS = { password: 'session', 'second factor': 'second-factor', passkey: 'passkey' } as const
+/**
+ * How the user signed in here, and how the proof of each way begins. `factor`: in another session, which has proved a second
+ * factor; this one proves nothing else.
+ */
+const SIGN_INS = {
+  password: 'session',
+  'second factor': 'second-factor',
+  passkey: 'passkey',
+  factor: 'factor',
+} as const
 
 /** How a session was opened: by a sign-in here or with an external account, or with the access token of this mark. */
 export type SessionProof = keyof typeof SIGN_INS | ExternalProof | { readonly accessToken: string }
@@ -162,8 +170,9 @@ export function findExternalOpening(id: string, owner: SessionOwner, key: Uint8A
 /** Whether the session was opened with the current second factor of its owner or a passkey, or has confirmed it. */
 export const provesFactor = (id: string, owner: SessionOwner, key: Uint8Array): boolean =>
   owner.sessionEpoch.kept?.id === id ||
-  findOpeningTime(id, owner, 'second factor', key) !== undefined ||
-  findOpeningTime(id, owner, 'passkey', key) !== undefined
+  FACTOR_PROOFS.some((proof) => findOpeningTime(id, owner, proof, key) !== undefined)
+
+const FACTOR_PROOFS = ['second factor', 'passkey', 'factor'] as const
 
 function toLabel(name: string, generation: number, proof: SessionProof): string {
   return `${toWay(proof)}:${generation}:${name}:`

@@ -144,7 +144,8 @@ function toProof(opening: SessionOpening): SessionProof | undefined {
   if (hasPassword) return hasFactor ? 'second factor' : 'password'
   if (isPasskey) return 'passkey'
   if (external) return { account: external.account, hasFactor, isFresh: external.isFresh }
-  return accessToken === undefined ? undefined : { accessToken }
+  if (accessToken !== undefined) return { accessToken }
+  return hasFactor ? 'factor' : undefined
 }
 
 const toUseCounter = (value: string): string => toTokenCounter('', digestHex('sha256', value))

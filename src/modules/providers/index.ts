@@ -9,7 +9,7 @@ import { PROVIDER_COMMANDS } from './commands.ts'
 import { EXTERNAL_ACCOUNT_EVENTS, recordLinks } from './events.ts'
 import { EXTERNAL_ACCOUNT_OPERATIONS } from './operations.ts'
 import { providersOptions } from './options.ts'
-import { countWaysIn, toProviderRules } from './settings.ts'
+import { countSignInLinks, toProviderRules } from './settings.ts'
 
 export const providers = defineModule({
   name: 'providers',
@@ -22,7 +22,7 @@ export const providers = defineModule({
   // loaded by a server only: commands start without it
   externalSignIn: async (core) => (await import('./open.ts')).openProviders(core),
   accountRules: toProviderRules,
-  countWaysIn,
+  countWaysIn: countSignInLinks,
   checks: [
     {
       name: 'providers',

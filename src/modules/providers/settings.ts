@@ -57,7 +57,10 @@ export const toProviderRules = ({ named: { provider: entries } }: Pick<Settings,
 })
 
 /** Accounts at providers that are configured. */
-export function countWaysIn({ links = [] }: User, { named: { provider: entries } }: Pick<Settings, 'named'>): number {
+export function countSignInLinks(
+  { links = [] }: User,
+  { named: { provider: entries } }: Pick<Settings, 'named'>,
+): number {
   const linking = entries.filter(({ values }) => values.users !== 'asserted')
   const issuers = new Set(linking.flatMap(({ values }) => listIssuers(values)))
   return links.filter(({ issuer }) => issuers.has(issuer)).length
