@@ -13,20 +13,10 @@
 // looked up at the registry of npm; where it cannot be reached, a line says so.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import {
-  copyFileSync,
-  createReadStream,
-  createWriteStream,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { parseArgs } from 'node:util'
-import { createGzip } from 'node:zlib'
+import { saveImage } from './release-image.ts'
 
 /** Licences that let every user of Cardea use, change and pass on the dependency without further conditions. */
 const LICENCES = new Set(['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'ISC', 'MIT', 'MIT-0'])
@@ -121,53 +111,6 @@ function readJson(text) {
   }
 }
 
-const DOCKERFILE = join('deploy', 'Dockerfile')
-
-interface Builder {
-  readonly pull: readonly string[]
-  readonly build: readonly string[]
-  save(image: string, file: string): readonly string[]
-}
-
-/** In the order in which they are tried. Without `--format docker` the image of buildah has no health check. */
-const BUILDERS: Readonly<Record<string, Builder>> = {
-  buildah: {
-    pull: ['pull', '--quiet', '--policy', 'missing'],
-    build: ['bud', '--quiet', '--format', 'docker', '--ignorefile', `${DOCKERFILE}.dockerignore`],
-    save: (image, file) => ['push', '--quiet', image, `docker-archive:${file}:${image}`],
-  },
-  docker: {
-    pull: ['pull', '--quiet'],
-    build: ['build', '--quiet'],
-    save: (image, file) => ['save', '--output', file, image],
-  },
-}
-
-/** The file of the image, if it can be made here. */
-async function saveImage(version): Promise<readonly string[]> {
-  const found = Object.entries(BUILDERS).find(([name]) => spawnSync(name, ['--version']).error === undefined)
-  if (!found) return skipImage('neither buildah nor docker is installed')
-  const [program, { pull, build, save }] = found
-  const [, base = ''] = /^FROM (\S+)/m.exec(readFileSync(DOCKERFILE, 'utf8')) ?? []
-  if (spawnSync(program, [...pull, base]).status !== 0) return skipImage(`${base} cannot be pulled`)
-  const image = `cardea:${version}`
-  const call = (args) => execFileSync(program, args, { stdio: ['ignore', 'ignore', 'inherit'] })
-  call([...build, '--file', DOCKERFILE, '--tag', image, '.'])
-  const file = join(folder, `cardea-${version}-linux-${process.arch}.tar`)
-  call(save(image, file))
-  await pipeline(createReadStream(file), createGzip(), createWriteStream(`${file}.gz`))
-  rmSync(file)
-  console.log(
-    `image     ${basename(file)}.gz: ${(statSync(`${file}.gz`).size / 2 ** 20).toFixed(0)} MiB, made with ${program}`,
-  )
-  return [`${file}.gz`]
-}
-
-function skipImage(reason) {
-  console.log(`image     not made: ${reason}`)
-  return []
-}
-
 function writeChecksums(files) {
   const line = (file) => `${createHash('sha256').update(readFileSync(file)).digest('hex')}  ${basename(file)}\n`
   writeFileSync(join(folder, 'SHA256SUMS'), files.map(line).join(''))
@@ -181,4 +124,4 @@ const sbom = writeSbom(tarball)
 checkLicences(sbom.components)
 checkVulnerabilities()
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
-writeChecksums([tarball, sbom.file, ...(values.package ? [] : await saveImage(version))])
+writeChecksums([tarball, sbom.file, ...(values.package ? [] : await saveImage(version, folder))])

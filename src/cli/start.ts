@@ -8,7 +8,7 @@ import type { UpstreamFinding } from '../gateway/upstream-check.ts'
 import { loadConfiguration } from '../live-config/load.ts'
 import { OPTION_TABLE } from '../module-options.ts'
 import { makeAuditKey } from '../observe/audit/audit-key.ts'
-import { toBrowserAddress } from './browser-address.ts'
+import { isAtEveryAddress, toBrowserAddress, toLocalAddress } from './browser-address.ts'
 import type { Context } from './context.ts'
 import { AUDIT_KEY, DEFAULT_FOLDER, isFolderMade } from './folder.ts'
 import { makeFolder, renderMade } from './init.ts'
@@ -115,10 +115,10 @@ function renderAddresses(addresses: Greeting['addresses'], password: string): st
   const [document] = addresses.document
   const [multiModel] = addresses.multiModel
   const places = [
-    ...addresses.document.map((url) => `  document door     ${url}`),
-    ...addresses.multiModel.map((url) => `  multi-model door  ${url}`),
-    ...addresses.admin.map((url) => `  admin endpoint    ${url}`),
-    ...addresses.metrics.map((url) => `  metrics           ${url}/metrics`),
+    ...addresses.document.map((url) => `  document door     ${renderListener(url)}`),
+    ...addresses.multiModel.map((url) => `  multi-model door  ${renderListener(url)}`),
+    ...addresses.admin.map((url) => `  admin endpoint    ${renderListener(url)}`),
+    ...addresses.metrics.map((url) => `  metrics           ${renderListener(url, '/metrics')}`),
   ]
   const commands = [
     document && `  curl ${renderPlace(document)}/_up`,
@@ -128,12 +128,15 @@ function renderAddresses(addresses: Greeting['addresses'], password: string): st
   return `Cardea is open:\n${places.join('\n')}\n\nTry:\n${commands.join('\n')}`
 }
 
+const renderListener = (url: string, path = ''): string =>
+  `${toLocalAddress(url)}${path}${isAtEveryAddress(url) ? ' (at every address)' : ''}`
+
 /** Where a browser opens the console: the listener of its own, or else a door. */
 const findConsole = ({ admin, document, multiModel }: Greeting['addresses']): readonly string[] =>
   [...admin, ...document, ...multiModel].filter((url) => !url.startsWith(UNIX)).slice(0, 1)
 
 /** Arguments of curl for this address; a path can be appended. */
 const renderPlace = (address: string): string =>
-  address.startsWith(UNIX) ? `--unix-socket ${address.slice(UNIX.length)} http://localhost` : address
+  address.startsWith(UNIX) ? `--unix-socket ${address.slice(UNIX.length)} http://localhost` : toLocalAddress(address)
 
 const UNIX = 'unix://'

@@ -1,24 +1,33 @@
-// Builds deploy/Dockerfile with buildah, and runs the image with podman as its guide says: read-only, without
-// capabilities, as another user.
+// Builds deploy/Dockerfile with buildah and saves it, as `npm run release` does, and runs the image with podman as its
+// guide says: read-only, without capabilities, as another user.
 //   npm run test:long -- image
 //
 // Images are kept in a place of their own, not among yours. If the base image is not there and mmdebstrap is installed,
 // one is made of Debian's packages, this Node and this npm; otherwise it is pulled.
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { BASE, saveImage } from '../../scripts/release-image.ts'
 import { findFreePort } from '../store/postgres-server.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
-const DOCKERFILE = join(ROOT, 'deploy', 'Dockerfile')
-const [, BASE = ''] = /^FROM (\S+)/m.exec(readFileSync(DOCKERFILE, 'utf8')) ?? []
+const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 const PLACE = '/var/tmp/cardea-image'
-const STORAGE = ['--root', join(PLACE, 'storage'), '--runroot', join(PLACE, 'run')]
-const IMAGE = 'localhost/cardea'
+const IMAGE = `localhost/cardea:${version}`
 const CA_FILE = process.env['NODE_EXTRA_CA_CERTS']
 /** Another one than that of the image. */
 const USER = 20_002
@@ -46,14 +55,24 @@ function hideControlGroups(): void {
   process.exit(status ?? 1)
 }
 
-const buildah = (...args: readonly string[]) => run('buildah', [...STORAGE, ...args])
-const podman = (...args: readonly string[]) => run('podman', [...STORAGE, '--log-level', 'fatal', ...args])
+/** Both programs, and the release, keep their images there. */
+function useOwnStorage(): void {
+  mkdirSync(PLACE, { recursive: true })
+  const file = join(PLACE, 'storage.conf')
+  const folders = `graphroot = "${join(PLACE, 'storage')}"\nrunroot = "${join(PLACE, 'run')}"\n`
+  // STORAGE_DRIVER names another
+  writeFileSync(file, `[storage]\ndriver = "overlay"\n${folders}`)
+  Object.assign(process.env, { CONTAINERS_STORAGE_CONF: file, BUILDAH_ISOLATION: 'chroot' })
+}
+
+const buildah = (...args: readonly string[]) => run('buildah', args)
+const podman = (...args: readonly string[]) => run('podman', ['--log-level', 'fatal', ...args])
 const tryPodman = (...args: readonly string[]) =>
-  spawnSync('podman', [...STORAGE, '--log-level', 'fatal', ...args], { encoding: 'utf8' })
+  spawnSync('podman', ['--log-level', 'fatal', ...args], { encoding: 'utf8' })
 
 /** Debian without its manuals, with this Node, its npm, and the certificates that this machine adds to those of Node. */
 function makeBase(): void {
-  const isThere = spawnSync('buildah', [...STORAGE, 'inspect', '--type', 'image', BASE]).status === 0
+  const isThere = spawnSync('buildah', ['inspect', '--type', 'image', BASE]).status === 0
   if (isThere || !isInstalled('mmdebstrap')) return
   const files = join(PLACE, 'base')
   rmSync(files, { recursive: true, force: true })
@@ -72,7 +91,7 @@ function makeBase(): void {
   buildah('add', '--quiet', container, join(files, 'debian.tar'), '/')
   buildah('add', '--quiet', container, join(files, 'local'), '/usr/local')
   for (const name of ['npm', 'npx'])
-    buildah(...RUN, container, 'ln', '-s', `../lib/node_modules/npm/bin/${name}-cli.js`, `/usr/local/bin/${name}`)
+    buildah('run', container, 'ln', '-s', `../lib/node_modules/npm/bin/${name}-cli.js`, `/usr/local/bin/${name}`)
   if (CA_FILE) {
     buildah('add', '--quiet', container, join(files, 'ca.pem'), '/etc/ssl/added.pem')
     buildah('config', '--env', 'NODE_EXTRA_CA_CERTS=/etc/ssl/added.pem', container)
@@ -80,15 +99,10 @@ function makeBase(): void {
   buildah('commit', '--quiet', '--rm', container, `docker.io/library/${BASE}`)
 }
 
-const RUN = ['run', '--isolation', 'chroot']
-
-function build(): void {
-  const ignore = `${DOCKERFILE}.dockerignore`
-  // what npm has downloaded here need not be downloaded again
+/** What npm has downloaded here need not be downloaded again. */
+function listBuildOptions(): readonly string[] {
   const cache = join(userInfo().homedir, '.npm')
-  const volume = existsSync(cache) ? ['--volume', `${cache}:/root/.npm`] : []
-  const args = ['bud', '--format', 'docker', '--isolation', 'chroot', '--layers', '--quiet', ...volume]
-  buildah(...args, '--file', DOCKERFILE, '--ignorefile', ignore, '--tag', IMAGE, ROOT)
+  return ['--layers', ...(existsSync(cache) ? ['--volume', `${cache}:/root/.npm`] : [])]
 }
 
 const sizeOf = (image: string): number => Number(podman('image', 'inspect', image, '--format', '{{.Size}}'))
@@ -99,10 +113,10 @@ for (const program of ['buildah', 'podman'])
     process.exit(1)
   }
 hideControlGroups()
-mkdirSync(PLACE, { recursive: true })
+useOwnStorage()
 const startedAt = performance.now()
 makeBase()
-build()
+const [saved = ''] = await saveImage(version, PLACE, listBuildOptions())
 const [whole, base] = [sizeOf(IMAGE), sizeOf(BASE)].map((bytes) => Math.round(bytes / 1e6))
 const seconds = Math.round((performance.now() - startedAt) / 1000)
 console.log(`image     ${whole} MB, ${whole - base} MB of them Cardea; built in ${seconds} s`)
@@ -114,13 +128,16 @@ const url = `http://127.0.0.1:${ports.document}`
 const NAME = `cardea-${process.pid}`
 
 /** Limits on resources: podman raises them, which needs a capability that a container may lack itself. */
-const SANDBOX = ['--cgroups=disabled', '--network=host', '--ulimit=nofile=4096:4096', '--ulimit=nproc=4096:4096']
+const SANDBOX = ['--cgroups=disabled', '--ulimit=nofile=4096:4096', '--ulimit=nproc=4096:4096']
 /** As the guides and files in deploy/ run it. */
 const HARDENED = ['--read-only', '--cap-drop=all', '--security-opt=no-new-privileges', `--user=${USER}:${USER}`]
-const OPTIONS = [
+const OWN_PORTS = [
   ...[...SANDBOX, ...HARDENED, '--tmpfs=/tmp', `--volume=${folder}:/var/lib/cardea`],
   // its timer would need systemd; the command itself is run below
   '--health-interval=disable',
+]
+const OPTIONS = [
+  ...[...OWN_PORTS, '--network=host'],
   ...['--env=CARDEA_CHTTPD__BIND_ADDRESS=127.0.0.1', `--env=CARDEA_CHTTPD__PORT=${ports.document}`],
   `--env=CARDEA_SERVER__ENDPOINT=tcp://127.0.0.1:${ports.multiModel}`,
 ]
@@ -204,14 +221,38 @@ describe('the image', () => {
     podman('rm', NAME)
   })
 
-  it('starts with one command in an empty volume, and has what traces need', async () => {
+  const emptyVolume = () => {
     rmSync(folder, { recursive: true })
     mkdirSync(folder)
     chownSync(folder, USER, USER)
+  }
+
+  it('starts with one command in an empty volume, and has what traces need', async () => {
+    emptyVolume()
     const tracing = '--env=CARDEA_TRACING__ENDPOINT=http://127.0.0.1:9'
     podman('run', '--detach', '--name', NAME, ...OPTIONS, tracing, IMAGE, 'start', '/var/lib/cardea')
     await waitForDoor()
     await waitUntil(() => /password {2}\S+.*\nNext:\n {2}console +http/s.test(tryPodman('logs', NAME).stdout))
     podman('stop', '--time', '20', NAME)
+  })
+
+  it('prints addresses that its host can open, at the ports of the image, and adds a user', async () => {
+    podman('rm', NAME)
+    emptyVolume()
+    podman('run', '--detach', '--name', NAME, ...OWN_PORTS, '--network=none', IMAGE, 'start', '/var/lib/cardea')
+    await waitUntil(() => /^ {2}add a user/m.test(tryPodman('logs', NAME).stdout))
+    const printed = tryPodman('logs', NAME).stdout
+    assert.match(printed, /^ {2}document door {5}http:\/\/127\.0\.0\.1:5984 \(at every address\)$/m)
+    assert.match(printed, /^ {2}multi-model door {2}http:\/\/127\.0\.0\.1:8529 \(at every address\)$/m)
+    assert.match(printed, /^ {2}console {19}http:\/\/localhost:5984\/_cardea\/$/m)
+    assert.doesNotMatch(printed, /\[::\]|0\.0\.0\.0/)
+    const added = runIn('sh', '-c', "printf 'analytical-engine' | cardea user add ada --password-stdin")
+    assert.equal(added.stdout, 'Made ada.\n', added.stderr)
+    podman('stop', '--time', '20', NAME)
+  })
+
+  it('is in the file of the release', () => {
+    assert.match(podman('load', '--input', saved), new RegExp(`^Loaded image.*: ${IMAGE}$`, 'm'))
+    rmSync(saved)
   })
 })
