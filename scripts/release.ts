@@ -5,7 +5,7 @@
 //
 //   cardea-VERSION.tgz                 the package, for `npm install`
 //   cardea-VERSION.cdx.json            its dependencies (SBOM, CycloneDX)
-//   cardea-VERSION-linux-ARCH.tar.gz   the image for this architecture, for `docker load` or `podman load`
+//   cardea-VERSION-linux-ARCH.tar.gz   the image for this architecture: gunzip --stdout FILE | docker load
 //   SHA256SUMS                         the checksums of all
 //
 // The image is made where buildah or docker is installed and the base image can be pulled; otherwise a line says so.

@@ -64,7 +64,7 @@ export function createAccountCalls(
       // the document door rejects a name with 403
       if (error.status === 400 || (error.status === 403 && !account))
         return { status: 'rejected', reason: error.message }
-      if (error.status === 401) throw new ClientError(401, error.code, 'Sign-up is closed: chttpd_auth.allow_sign_up.')
+      if (error.status === 401) throw new ClientError(401, error.code, SIGN_UP_CLOSED)
       throw error
     },
     async signOut({ everywhere = false, ...proof } = {}) {
@@ -143,6 +143,9 @@ export function createAccountCalls(
     },
   }
 }
+
+const SIGN_UP_CLOSED =
+  'Sign-up is closed: chttpd_auth.allow_sign_up. Where mail.sign-up is verified, call requestSignUp.'
 
 const INVALID_LINK = { not_found: 'invalid_link' } as const
 

@@ -47,7 +47,7 @@ export interface ListedPasskey {
   readonly usedAt?: number
 }
 
-/** A session in a list. Times are in seconds since the epoch. */
+/** What the server knows of the user. */
 export interface AccountExport {
   readonly exportedAt: string
   readonly name: string
@@ -57,6 +57,7 @@ export interface AccountExport {
   readonly sessions: readonly ListedSession[]
 }
 
+/** A session in a list. Times are in seconds since the epoch. */
 export interface ListedSession {
   readonly id: string
   /** The door or listener that opened it. */

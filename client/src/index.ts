@@ -127,10 +127,11 @@ export function createClient(options: ClientOptions): Client {
       cached ? keeper.findCached() : ((await keeper.renew())?.session ?? null),
     async token() {
       if (!credential.findToken) throw new TypeError("token() needs the option credential: 'token'.")
+      keeper.requireOpen()
       await keeper.renewIfDue()
       return credential.findToken()
     },
-    ...createProviderCalls(base, credential),
+    ...createProviderCalls(base, credential, keeper),
     ...createAccountCalls(requests, { base, account, credential, keeper }),
     ...createPasskeyCalls(requests, { authenticator, keeper, open }),
     onChange: (listener) => keeper.onChange(listener),

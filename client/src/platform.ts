@@ -102,19 +102,26 @@ export function findLocalStorage(): TokenStorage | undefined {
 }
 
 /** A value in a storage. What is not JSON counts as none. */
-export const createItem = <T>(storage: TokenStorage, key: string) => ({
-  async find(): Promise<T | null> {
-    const text = await storage.getItem(key)
-    try {
-      return JSON.parse(String(text))
-    } catch {
-      return null
-    }
-  },
-  async set(value: T | null): Promise<void> {
-    await (value ? storage.setItem(key, JSON.stringify(value)) : storage.removeItem(key))
-  },
-})
+export function createItem<T>(storage: TokenStorage, key: string) {
+  // a write that takes long must not end after a later one
+  let last: Promise<unknown> = Promise.resolve()
+  return {
+    async find(): Promise<T | null> {
+      const text = await storage.getItem(key)
+      try {
+        return JSON.parse(String(text))
+      } catch {
+        return null
+      }
+    },
+    async set(value: T | null): Promise<void> {
+      const write = () => (value ? storage.setItem(key, JSON.stringify(value)) : storage.removeItem(key))
+      const written = last.then(write, write)
+      last = written
+      await written
+    },
+  }
+}
 
 /** For one page, until it is closed. */
 export function createMemoryStorage(): TokenStorage {

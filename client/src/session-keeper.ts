@@ -119,14 +119,15 @@ export class SessionKeeper {
   /** One after the other in this tab, and in all tabs where the browser has locks. */
   #runAlone<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#last.then(() => {
-      this.#requireOpen()
+      this.requireOpen()
       return runAlone(this.#name, work)
     })
     this.#last = result.catch(() => {})
     return result
   }
 
-  #requireOpen(): void {
+  /** Throws after `close`. */
+  requireOpen(): void {
     if (this.#isClosed) throw new Error('This client is closed: close() was called. Create another one.')
   }
 
@@ -196,11 +197,16 @@ export class SessionKeeper {
     if (this.#lost === undefined) return this.#live !== null
     signal?.throwIfAborted()
     return new Promise((resolve, reject) => {
-      this.#waiting.add(resolve)
-      signal?.addEventListener('abort', () => {
-        this.#waiting.delete(resolve)
-        reject(signal.reason)
-      })
+      const abort = () => {
+        this.#waiting.delete(end)
+        reject(signal?.reason)
+      }
+      const end = (isResumed: boolean) => {
+        signal?.removeEventListener('abort', abort)
+        resolve(isResumed)
+      }
+      this.#waiting.add(end)
+      signal?.addEventListener('abort', abort, { once: true })
     })
   }
 
@@ -210,7 +216,7 @@ export class SessionKeeper {
 
   /** A request begins. Its session is kept alive until the request ends. */
   begin(): OpenRequest {
-    this.#requireOpen()
+    this.requireOpen()
     let isOpen = true
     this.#openRequests += 1
     this.#schedule()

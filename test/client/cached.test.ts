@@ -8,6 +8,7 @@ import { idOf } from '../../src/directory/account.ts'
 import { launchBrowser, NO_BROWSER } from '../support/chromium.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
+import { waitUntil } from '../support/wait.ts'
 import { servePage } from './serve-page.ts'
 
 const ADA = { name: 'ada', password: 'analytical' }
@@ -66,6 +67,25 @@ test('the cookie is not kept with the session that was known last', async (t) =>
     [...storage.items.values()].map((text) => JSON.parse(text)),
     [SESSION],
   )
+})
+
+test('a write that takes long does not bring back who has signed out', async (t) => {
+  const items = new Map<string, string>()
+  const written: string[] = []
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const storage = {
+    getItem: async () => null,
+    setItem: (key: string, value: string) =>
+      released.then(() => void written.push(`set ${items.set(key, value).size}`)),
+    removeItem: async (key: string) => void written.push(`remove ${items.delete(key)}`),
+  }
+  const client = createClient({ url: document, storage })
+  t.after(() => client.close())
+  await client.signIn(ADA)
+  await client.signOut()
+  release()
+  await waitUntil(() => written.length === 2)
+  assert.deepEqual(written, ['set 1', 'remove true'])
 })
 
 test('a storage that fails ends no call with a cookie', async (t) => {

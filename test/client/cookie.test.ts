@@ -1,5 +1,6 @@
 // The client with the session cookie, in Node: what its calls return, and how its session ends and goes on.
 import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
 import nano from 'nano'
 import httpAdapter from 'pouchdb-adapter-http'
@@ -66,7 +67,7 @@ test('throws an error that no result describes', async (t) => {
   await assert.rejects(client.signUp('ada', 'analytical'), {
     name: 'ClientError',
     status: 401,
-    message: /^Sign-up is closed/,
+    message: /^Sign-up is closed: .*requestSignUp/,
   })
 })
 
@@ -156,6 +157,25 @@ test('requests of a revoked session end with 401 if another user signs in, and o
   const later = client.fetch(OWN)
   await client.signIn({ name: 'bob', password: 'analytical' })
   assert.deepEqual([(await waiting).status, (await later).status], [401, 401])
+})
+
+test('a request that has waited listens to its signal no more', async (t) => {
+  const server = await startServer(t, SIGN_UP)
+  // that of the platform follows the signal too
+  const fetch: typeof globalThis.fetch = (input, init) => globalThis.fetch(input, { ...init, signal: null })
+  const client = createClient({ url: server.document, fetch })
+  t.after(() => client.close())
+  const changes: string[] = []
+  client.onChange((change) => changes.push(change))
+  await client.signUp('ada', 'analytical')
+  await client.signIn(ADA)
+  await revoke(server)
+  const { signal } = new AbortController()
+  const waiting = client.fetch(OWN, { signal })
+  await waitUntil(() => changes.includes('revoked'))
+  await client.signIn({ ...ADA, password: 'difference' })
+  assert.equal((await waiting).status, 200)
+  assert.deepEqual(getEventListeners(signal, 'abort'), [])
 })
 
 test('a waiting request can be aborted', async (t) => {

@@ -73,5 +73,16 @@ test('a closed client says so', async (t) => {
   await assert.rejects(client.fetch('/_session'), closed)
   await assert.rejects(client.session(), closed)
   await assert.rejects(client.signOut(), closed)
+  await assert.rejects(client.providers(), closed)
+  await assert.rejects(client.signInWith('example'), closed)
   assert.equal((await client.session({ cached: true }))?.name, 'ada')
+})
+
+test('a closed client gives no token', async (t) => {
+  const { cardea, document } = await startServer(t)
+  await cardea.users.create({ name: 'ada', password: 'analytical' })
+  const client = createClient({ url: document, credential: 'token' })
+  await client.signIn({ name: 'ada', password: 'analytical' })
+  client.close()
+  await assert.rejects(client.token(), { message: /^This client is closed/ })
 })
