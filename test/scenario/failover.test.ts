@@ -1,48 +1,14 @@
 // A PostgreSQL failover to an asynchronous standby that lacks the last writes, with two nodes.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { startPostgres } from '../store/postgres-server.ts'
+import { createForwarder } from '../support/forwarder.ts'
 import { AS_ADMIN, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const scope = createSharedScope()
-
-/** An address that leads to one server, then to another. Without a server, connections are closed at once. */
-async function createForwarder(port: number | undefined) {
-  let target = port
-  const sockets = new Set<Socket>()
-  const keep = (socket: Socket) => {
-    sockets.add(socket)
-    socket.on('error', () => {}).once('close', () => sockets.delete(socket))
-    return socket
-  }
-  const server = createServer((client) => {
-    keep(client)
-    if (target === undefined) {
-      client.destroy()
-      return
-    }
-    const upstream = keep(connect(target, '127.0.0.1'))
-    client.pipe(upstream).pipe(client)
-    client.once('close', () => upstream.destroy())
-    upstream.once('close', () => client.destroy())
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const lead = (to: number | undefined) => {
-    target = to
-    for (const socket of sockets) socket.destroy()
-  }
-  scope.after(() => {
-    lead(undefined)
-    server.close()
-  })
-  return { port: (server.address() as AddressInfo).port, lead }
-}
 
 const portOf = (url: string) => Number(new URL(url).port)
 const withPort = (url: string, port: number) => url.replace(/:\d+\//, `:${port}/`)
@@ -82,7 +48,7 @@ test('after a failover that lost writes, a node that was away accepts nothing th
   const findSequence = async (url: string) =>
     Number((await primary.execute(url, 'SELECT sequence FROM cardea_state').catch(() => []))[0]?.['sequence'])
 
-  const [toA, toB] = [await createForwarder(portOf(place)), await createForwarder(portOf(place))]
+  const [toA, toB] = [await createForwarder(scope, portOf(place)), await createForwarder(scope, portOf(place))]
   const a = await startServer(scope, { store: { url: withPort(place, toA.port) } })
   const b = await startServer(scope, { store: { url: withPort(place, toB.port) } })
   for (const name of ['ada', 'bob']) await create(b, name)

@@ -95,31 +95,41 @@ export class ServerWatch {
 
   async #decide(): Promise<void> {
     const { listens, wake, leave, log } = this.#options
-    const primary = findPrimary(this.#probes.filter((probe) => this.#mayUse(probe)))
     const used = this.#probes.find(({ url }) => url === this.#current)
-    if (primary?.state && (primary === used || this.#isBetter(primary.state, used?.state))) {
-      this.#note(primary.state)
-      if (primary !== used) {
-        log.warn('the store is used at another server', {
-          from: nameServer(this.#current),
-          to: nameServer(primary.url),
-        })
-        this.#current = primary.url
-        leave()
-      }
-      if (listens) await primary.listen(wake)
-    } else if (used?.state) leave()
+    // another address may respond sooner than the one in use
+    if (!used?.hasLooked) return
+    const next = this.#choose(used)
+    if (!next?.state) {
+      if (used.state) leave()
+      return
+    }
+    this.#note(next.state)
+    if (next !== used) {
+      log.warn('the store is used at another server', {
+        from: nameServer(this.#current),
+        to: nameServer(next.url),
+      })
+      this.#current = next.url
+      leave()
+    }
+    if (listens) await next.listen(wake)
+  }
+
+  /**
+   * The server in use, unless it accepts no writes or another one was promoted in its place. `undefined`: none can be used.
+   * Two addresses may lead to the same server, so neither is better.
+   */
+  #choose(used: Probe): Probe | undefined {
+    const usable = this.#probes.filter((probe) => probe.state?.isWritable && this.#mayUse(probe))
+    const newest = findPrimary(usable)
+    const isKept = used.state && usable.includes(used) && !isReplaced(used.state, newest?.state)
+    return isKept ? used : newest
   }
 
   /** At another address there must be a copy of the server in use: anything else is another store, such as an empty one. */
   #mayUse({ url, state }: Pick<Probe, 'url' | 'state'>): boolean {
     if (!state || isReplaced(state, this.#newest)) return false
     return url === this.#current || isCopy(state, this.#newest)
-  }
-
-  /** Another server takes the place of one that cannot be used, or that it was promoted to replace. */
-  #isBetter(state: ServerState, used: ServerState | undefined): boolean {
-    return !used?.isWritable || isReplaced(used, state)
   }
 }
 
@@ -128,6 +138,8 @@ class Probe {
   readonly url: string
   /** `undefined`: it cannot be reached. */
   state: ServerState | undefined
+  /** Whether that is known. */
+  hasLooked = false
   readonly #log: Log
   #client: Client | undefined
   #isListening = false
@@ -148,6 +160,8 @@ class Probe {
     } catch (error) {
       this.#fail(error, stopped)
       return toDelayMs(BACK_OFF, this.#failures)
+    } finally {
+      this.hasLooked = true
     }
   }
 
