@@ -1,6 +1,6 @@
 // What `cardea check` finds out about the PostgreSQL servers of a store: which is the primary, and what a failover loses.
 import { reasonOf } from '../kernel/start-error.ts'
-import { describeServers, type Replication, type ServerReport } from '../store/postgres/describe.ts'
+import { describeServers, type Replication, type ServerReport, type ServerRole } from '../store/postgres/describe.ts'
 import { renderConnections } from '../store/postgres/limits.ts'
 import type { AreaFindings, Machine } from './check-store.ts'
 
@@ -16,12 +16,7 @@ export function renderServers({ servers, replication, connections }: ServerRepor
   const primary = servers.find(({ isPrimary }) => isPrimary)
   return [
     primary ? { level: 'ok', message: `${primary.name} is the primary` } : NO_PRIMARY,
-    ...servers.flatMap(({ name, failure, isPrimary, isReadOnly }): AreaFindings => {
-      if (isPrimary) return []
-      if (isReadOnly) return [{ level: 'ok', message: `${name} is a standby, or set to read-only` }]
-      if (failure !== undefined) return [{ level: 'warning', message: `${name} cannot be used: ${failure}` }]
-      return [{ level: 'warning', message: `${name} accepts writes, too`, advice: STOP_OLD }]
-    }),
+    ...servers.filter(({ isPrimary }) => !isPrimary).map(describeOther),
     ...(replication ? [describeReplication(replication)] : []),
     ...(connections ? [{ level: 'ok', message: renderConnections(connections, ofNode) } as const] : []),
   ]
@@ -33,6 +28,16 @@ const NO_PRIMARY: AreaFindings[number] = {
   advice: 'Start the primary, promote a standby, or set default_transaction_read_only to off.',
 }
 
+/** A server that is not the primary. */
+function describeOther({ name, failure, isReadOnly, isForeign, isSamePrimary }: ServerRole): AreaFindings[number] {
+  if (failure !== undefined) return { level: 'warning', message: `${name} cannot be used: ${failure}` }
+  if (isForeign) return { level: 'problem', message: `${name} is no copy of the primary`, advice: NAME_COPIES }
+  if (isReadOnly) return { level: 'ok', message: `${name} is a standby, or set to read-only` }
+  if (isSamePrimary) return { level: 'ok', message: `${name} is another address of the primary` }
+  return { level: 'warning', message: `${name} accepts writes, too`, advice: STOP_OLD }
+}
+
+const NAME_COPIES = 'Name only a primary and its standbys in store.url. This server has another store.'
 const STOP_OLD = 'There are two primaries. Stop the one that was replaced before it is used again.'
 
 /** The values of `synchronous_commit` with which a commit waits for the standby. */

@@ -41,6 +41,8 @@ describe('cardea check, about the servers of PostgreSQL', () => {
       PRIMARY,
       { name: 'b', isPrimary: false, isReadOnly: true },
       { name: 'c', isPrimary: false },
+      { name: 'd', isPrimary: false, isSamePrimary: true },
+      { name: 'e', isPrimary: false, isReadOnly: true, isForeign: true },
     ]
     const found = renderServers({ servers, replication: undefined, connections: { allowed: 97, open: 3 } }, 20)
     assert.deepEqual(
@@ -50,6 +52,8 @@ describe('cardea check, about the servers of PostgreSQL', () => {
         'a cannot be used: ECONNREFUSED',
         'b is a standby, or set to read-only',
         'c accepts writes, too',
+        'd is another address of the primary',
+        'e is no copy of the primary',
         'PostgreSQL allows 97 connections and has 3. A node uses up to 20 of them, so 4 such nodes fit',
       ],
     )

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Client } from 'pg'
+import { describeServers } from '../../src/store/postgres/describe.ts'
 import { startPostgres } from '../store/postgres-server.ts'
 import { AS_ADMIN, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
@@ -164,15 +165,27 @@ test('health names the limit of connections when all of the node were busy', asy
   await waitForProblem(server, /all 1 connections of this process were busy for 5 s\. See store\.max-connections/)
 })
 
-test('a node does not move to a server that is no copy of the one in use', async () => {
+test('a node neither starts with servers that are no copies of each other, nor moves from one to another', async () => {
   const [first, other] = [await startPostgres(), await startPostgres({ isOwnSystem: true })]
   for (const each of [first, other]) scope.after(each.stop)
   const place = await first.createPlace()
   const { username, password } = new URL(place)
   await other.execute(other.addressOf('postgres'), `ALTER ROLE ${username} PASSWORD '${password}'`)
   const url = place.replace(/@[^/]+/, `$&,${new URL(other.addressOf('postgres')).host}`)
+  await assert.rejects(
+    startServer(scope, { store: { url } }),
+    /not copies of each other: 127\.0\.0\.1:\d+, 127\.0\.0\.1:\d+\./,
+  )
+  const { servers } = await describeServers(url)
+  assert.deepEqual(
+    servers.map(({ isForeign }) => isForeign),
+    [false, true],
+  )
+
+  await other.crash()
   const server = await startServer(scope, { store: { url } })
   assert.equal((await create(server, 'ada')).status, 201)
+  await other.restart()
   await first.crash()
   await waitUntil(() => server.log.some(({ message }) => message.startsWith('a server of the store cannot be watched')))
   await waitUntil(async () => (await create(server, 'bob')).status === 503)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import { SILENT_LOG } from '../../src/base/log.ts'
+import { describeServers } from '../../src/store/postgres/describe.ts'
 import { type ServerState, tryServers } from '../../src/store/postgres/servers.ts'
 import { ServerWatch } from '../../src/store/postgres/watch.ts'
 import { createForwarder } from '../support/forwarder.ts'
@@ -104,5 +105,19 @@ describe('the watch of the servers of a store', () => {
     const { counts, current } = watch([first, second], OTHER_STORE)
     await waitForLooks(first)
     assert.deepEqual([current(), counts.leaves], [second.url, 0])
+  })
+})
+
+describe('two addresses of one server', () => {
+  it('are not two primaries', async () => {
+    const [first, second] = [await createAddress(), await createAddress()]
+    const { servers } = await describeServers(first.url.replace('/postgres?', `,127.0.0.1:${second.port}/postgres?`))
+    assert.deepEqual(
+      servers.map(({ isPrimary, isSamePrimary, isForeign }) => [isPrimary, isSamePrimary, isForeign]),
+      [
+        [true, true, false],
+        [false, true, false],
+      ],
+    )
   })
 })

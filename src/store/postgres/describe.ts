@@ -2,7 +2,7 @@
 import type { Client } from 'pg'
 import { ignore } from './client.ts'
 import { readConnectionLimits, type ServerAllowance } from './limits.ts'
-import { describeFailure, findPrimary, nameServer, tryServers } from './servers.ts'
+import { describeFailure, findPrimary, isCopy, nameServer, type ServerAttempt, tryServers } from './servers.ts'
 
 export interface Replication {
   /** How many standbys are connected to the primary. */
@@ -22,6 +22,10 @@ export interface ServerRole {
   readonly isPrimary: boolean
   /** Whether it can be reached, and accepts no writes. */
   readonly isReadOnly?: boolean
+  /** Whether it has other data than the primary: it is no copy of it. */
+  readonly isForeign?: boolean
+  /** Whether it is the primary, perhaps at another address. */
+  readonly isSamePrimary?: boolean
   /** Why it cannot be reached. */
   readonly failure?: string | undefined
 }
@@ -37,11 +41,15 @@ export async function describeServers(url: string): Promise<ServerReport> {
   const attempts = await tryServers(url)
   const primary = findPrimary(attempts)
   try {
+    const starts = await Promise.all(attempts.map(readStart))
+    const primaryStart = primary && starts[attempts.indexOf(primary)]
     return {
-      servers: attempts.map((attempt) => ({
+      servers: attempts.map((attempt, index) => ({
         name: nameServer(attempt.url),
         isPrimary: attempt === primary,
         isReadOnly: attempt.state?.isWritable === false,
+        isForeign: attempt.state !== undefined && !isCopy(attempt.state, primary?.state),
+        isSamePrimary: primaryStart !== undefined && starts[index] === primaryStart,
         failure: attempt.state ? undefined : describeFailure(attempt),
       })),
       replication: primary && (await readReplication(primary.client)),
@@ -50,6 +58,19 @@ export async function describeServers(url: string): Promise<ServerReport> {
   } finally {
     await Promise.all(attempts.map(({ client }) => client.end().catch(ignore)))
   }
+}
+
+/**
+ * Which start of which server this is; `undefined`: it does not say. A copy that was started without a promotion has the
+ * timeline of the primary, too.
+ */
+async function readStart({ client, state }: ServerAttempt): Promise<string | undefined> {
+  if (!state) return undefined
+  const start = await client.query('SELECT pg_postmaster_start_time()::text AS start').then(
+    ({ rows }) => rows[0]?.start,
+    () => undefined,
+  )
+  return start && `${state.system} ${state.timeline} ${start}`
 }
 
 const REPLICATION = `SELECT current_setting('synchronous_standby_names') AS names,

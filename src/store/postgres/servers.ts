@@ -135,12 +135,24 @@ export interface ConnectedPrimary extends Primary {
 /** Connects to the server that accepts writes. */
 export async function connectPrimary(url: string): Promise<ConnectedPrimary> {
   const attempts = await tryServers(url)
-  const primary = findPrimary(attempts)
+  const problem = findForeign(attempts)
+  const primary = problem ? undefined : findPrimary(attempts)
   await Promise.all(attempts.map((each) => each !== primary && each.client.end().catch(ignore)))
+  if (problem) throw problem
   if (primary?.state) return primary
   const [only, ...others] = attempts
   if (only?.error && others.length === 0) throw only.error
   throw refuseServer(`no server can be used: ${attempts.map(describeAttempt).join('; ')}`)
+}
+
+/** If two stores accept writes, neither is known to be the right one, and nodes that reach only one would use different ones. */
+function findForeign(attempts: readonly ServerAttempt[]): IncompatibleStoreError | undefined {
+  const writable = attempts.filter(({ state }) => state?.isWritable)
+  if (writable.every(({ state }) => state && isCopy(state, writable[0]?.state))) return undefined
+  const names = writable.map(({ url }) => nameServer(url)).join(', ')
+  return new IncompatibleStoreError(
+    `The servers of the store are not copies of each other: ${names}. Name only a primary and its standbys.`,
+  )
 }
 
 /** The server to use: it accepts writes, and no other has been promoted since. */
