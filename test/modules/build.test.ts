@@ -6,11 +6,11 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { promisify } from 'node:util'
 import type { Module } from '../../src/modules/module.ts'
 import { MODULES } from '../../src/modules.ts'
-import { makeFolder, type Scope } from '../support/scope.ts'
+import { createSharedScope, makeFolder, type Scope } from '../support/scope.ts'
 
 const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '..', '..')
@@ -18,7 +18,10 @@ const IS_LONG = process.env['TEST_LONG'] === '1'
 
 const toIdentifier = (name: string): string => name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
 
-function copySources(scope: Scope): string {
+/** One copy for all tests: compiled sources of its files are found again, because their paths stay. */
+const copy = createCopy(createSharedScope())
+
+function createCopy(scope: Scope): string {
   const copy = makeFolder(scope)
   const folders = IS_LONG ? ['src', 'test', 'scripts', 'etc'] : ['src']
   for (const folder of folders) cpSync(join(ROOT, folder), join(copy, folder), { recursive: true })
@@ -28,13 +31,22 @@ function copySources(scope: Scope): string {
   return copy
 }
 
-function changeList(copy: string, list: 'modules.ts' | 'module-options.ts', change: (text: string) => string): void {
+/** As the checkout has them. */
+function resetModules(): void {
+  rmSync(join(copy, 'src', 'modules'), { recursive: true })
+  for (const path of ['modules', 'modules.ts', 'module-options.ts'])
+    cpSync(join(ROOT, 'src', path), join(copy, 'src', path), { recursive: true })
+}
+
+beforeEach(resetModules)
+
+function changeList(list: 'modules.ts' | 'module-options.ts', change: (text: string) => string): void {
   const path = join(copy, 'src', list)
   writeFileSync(path, change(readFileSync(path, 'utf8')))
 }
 
-function addToList(copy: string, list: Parameters<typeof changeList>[1], name: string, file: string): void {
-  changeList(copy, list, (text) =>
+function addToList(list: Parameters<typeof changeList>[0], name: string, file: string): void {
+  changeList(list, (text) =>
     `import { ${name} } from './modules/greetings/${file}'\n${text}`.replace(
       'const LIST = [',
       `const LIST = [${name}, `,
@@ -48,11 +60,11 @@ function listDependents(name: string): readonly string[] {
   return [...new Set([name, ...direct.flatMap((module) => listDependents(module.name))])]
 }
 
-function removeModule(copy: string, name: string): void {
+function removeModule(name: string): void {
   rmSync(join(copy, 'src', 'modules', name), { recursive: true })
   const identifier = new RegExp(`(?<=const LIST = \\[[^\\]]*)\\b${toIdentifier(name)}(?:Options)?\\b,?\\s*`)
   for (const list of ['modules.ts', 'module-options.ts'] as const)
-    changeList(copy, list, (text) =>
+    changeList(list, (text) =>
       text.replaceAll(new RegExp(`^.* from '\\./modules/${name}/.*\\n`, 'gm'), '').replace(identifier, ''),
     )
 }
@@ -101,13 +113,13 @@ function listOptions({ options }: Module): readonly (readonly [section: string, 
   return [...named, ...rows].map(([section = '', key = '']) => [section, key])
 }
 
-async function probe(copy: string, program = PROBE) {
+async function probe(program = PROBE) {
   writeFileSync(join(copy, 'probe.mjs'), program)
   const { stdout } = await run(process.execPath, ['probe.mjs'], { cwd: copy })
   return JSON.parse(stdout)
 }
 
-async function checkWhole(copy: string): Promise<void> {
+async function checkWhole(): Promise<void> {
   const tsc = join(copy, 'node_modules', 'typescript', 'bin', 'tsc')
   await run(process.execPath, [tsc, '--noEmit', '-p', 'tsconfig.build.json'], { cwd: copy })
   const cases = ['document', 'multi-model'].map((door) => `test/conformance/${door}.test.ts`)
@@ -128,8 +140,8 @@ registerHooks({ load(url, context, next) {
 } })
 ${PROBE.replace(/console\.log[\s\S]*?\n}\)\)/, 'console.log(JSON.stringify([...loaded]))')}`
 
-test('packages that modules use are not loaded before that', async (t) => {
-  assert.deepEqual(await probe(copySources(t), PACKAGES_PROBE), ['lru-cache'])
+test('packages that modules use are not loaded before that', async () => {
+  assert.deepEqual(await probe(PACKAGES_PROBE), ['lru-cache'])
 })
 
 /** Asks for passkeys as every sign-in page does, and with what no passkey has signed, while no account has one. */
@@ -141,19 +153,18 @@ for (const passkey of [{}, { id: 'AAAA', response: { clientDataJSON } }])
 if ((await ask('GET', '/_cardea/api/users/bob/passkeys')).status !== 200) throw new Error('no list')
 console.log(`
 
-test('the library of passkeys is not loaded without a passkey', async (t) => {
+test('the library of passkeys is not loaded without a passkey', async () => {
   const program = PACKAGES_PROBE.replace('console.log(', () => PASSKEY_REQUESTS)
-  assert.deepEqual(await probe(copySources(t), program), ['lru-cache'])
+  assert.deepEqual(await probe(program), ['lru-cache'])
 })
 
 for (const { name } of MODULES)
-  test(`Cardea starts without the module ${name}, and has none of its rows`, async (t) => {
-    const copy = copySources(t)
+  test(`Cardea starts without the module ${name}, and has none of its rows`, async () => {
     const removed = listDependents(name)
-    for (const each of removed) removeModule(copy, each)
+    for (const each of removed) removeModule(each)
     const rows = MODULES.filter((module) => removed.includes(module.name))
     const options = rows.flatMap(listOptions)
-    const found = await probe(copy, toRefusalProbe(options))
+    const found = await probe(toRefusalProbe(options))
     assert.deepEqual([found.document, found.multiModel], [200, 200])
     for (const row of rows.flatMap(({ operations = {} }) => Object.keys(operations)))
       assert.ok(!found.operations.includes(row), row)
@@ -161,7 +172,7 @@ for (const { name } of MODULES)
       assert.ok(!found.events.includes(row), row)
     for (const [at, [section, key]] of options.entries())
       assert.match(found.refusals[at], new RegExp(`unknown option.* \\(options\\.${section}\\.${key}\\)`))
-    if (IS_LONG) await checkWhole(copy)
+    if (IS_LONG) await checkWhole()
   })
 
 /** Prints how the document door answers a user with a password, and with a read-only access token. */
@@ -181,24 +192,22 @@ console.log(JSON.stringify([await ask('/_session', password), await ask('/db/doc
 await cardea.close()
 `
 
-test('without the module of grants, the document door refuses read-only access tokens', async (t) => {
-  const copy = copySources(t)
-  for (const each of listDependents('document-grants').toReversed()) removeModule(copy, each)
-  assert.deepEqual(await probe(copy, LIMITS_PROBE), [200, 404, 403])
+test('without the module of grants, the document door refuses read-only access tokens', async () => {
+  for (const each of listDependents('document-grants').toReversed()) removeModule(each)
+  assert.deepEqual(await probe(LIMITS_PROBE), [200, 404, 403])
 })
 
-test('the module that CONTRIBUTING.md shows works', async (t) => {
+test('the module that CONTRIBUTING.md shows works', async () => {
   const guide = readFileSync(join(ROOT, 'CONTRIBUTING.md'), 'utf8')
   const [index, options] = [...guide.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, source = '']) => source)
-  const copy = copySources(t)
   const folder = join(copy, 'src', 'modules', 'greetings')
   mkdirSync(folder)
   writeFileSync(join(folder, 'index.ts'), index ?? assert.fail('there is no manifest'))
   writeFileSync(join(folder, 'options.ts'), options ?? assert.fail('there are no options'))
-  addToList(copy, 'modules.ts', 'greetings', 'index.ts')
-  addToList(copy, 'module-options.ts', 'greetingsOptions', 'options.ts')
-  const found = await probe(copy, PROBE.replace('} })', "greetings: { word: 'Hello' } } })"))
+  addToList('modules.ts', 'greetings', 'index.ts')
+  addToList('module-options.ts', 'greetingsOptions', 'options.ts')
+  const found = await probe(PROBE.replace('} })', "greetings: { word: 'Hello' } } })"))
   assert.equal(found.greeting, 'Hello, bob.')
   assert.ok(found.events.includes('user.greeted') && found.operations.includes('user.greet'))
-  if (IS_LONG) await checkWhole(copy)
+  if (IS_LONG) await checkWhole()
 })

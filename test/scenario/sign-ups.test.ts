@@ -131,8 +131,9 @@ describe('sign-ups', () => {
     const store = { url: await postgres.createPlace() }
     const { document: here } = await open(t, { 'peer-sign-ups-per-hour': 100 }, { store })
     const { document: there } = await open(t, { 'peer-sign-ups-per-hour': 100 }, { store })
-    const made = await Promise.all(times(100, (at) => signUp(here, `here${at}`)))
-    assert.deepEqual(new Set(statusesOf(made)), new Set([201]))
+    // ten at a time: more than the queue of hashes holds would be 503
+    for (const lot of times(10, (first) => times(10, (at) => `here${first}${at}`)))
+      assert.deepEqual(new Set(statusesOf(await Promise.all(lot.map((name) => signUp(here, name))))), new Set([201]))
     let tries = 0
     await waitUntil(async () => (await signUp(there, `there${tries++}`)).status === 429)
     assert.ok(tries < 100, 'it did not count on its own alone')
