@@ -62,6 +62,8 @@ describe('a verified address in place of the name', async () => {
     })
     const as = `ada@example.com:${created.json.token}`
     assert.equal((await nameOf('/_session', as)).userCtx.name, 'ada')
+    const opened = await ask({ path: '/_session', body: { name: 'ada@example.com', password: created.json.token } })
+    assert.deepEqual([opened.status, opened.json.name], [200, 'ada'])
     assert.equal((await server.cardea.users.verifyPassword('ada@example.com', 'first'))?.name, 'ada')
     await addUser('amy', 'amy@example.com')
     const change = { currentPassword: 'first', password: 'second' }

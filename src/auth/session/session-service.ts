@@ -141,7 +141,9 @@ export function createDocumentSessions(deps: DocumentSessionDeps) {
      * know nothing of tokens. `undefined`: wrong name, password or code.
      */
     async open(credentials: SignInCredentials, source: CredentialSource) {
-      if (findTokenUser(credentials.password) !== credentials.name) return service.open(credentials, source)
+      const user = findTokenUser(credentials.password)
+      const isToken = user !== undefined && (await deps.directory.findSignInName(credentials.name)) === user
+      if (!isToken) return service.open(credentials, source)
       const attempt = { ...credentials, source, handler: deps.endpoint }
       const verified = await verifyPasswordOrToken({ ...deps, ignoresCode: true }, attempt)
       return verified && service.openFor(verified.account, source, toVerifiedOpening(verified))

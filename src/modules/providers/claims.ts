@@ -159,10 +159,13 @@ function findClient(claims: Claims): string | undefined {
 const FRESH_SECONDS = 300
 
 /** Whether the user has signed in at the provider (`auth_time`) just now. */
-export const isFreshSignIn = (
+export function isFreshSignIn(
   signedInAt: number | undefined,
   { skewSeconds, nowSeconds }: Pick<ProviderClaimRules, 'skewSeconds' | 'nowSeconds'>,
-): boolean => signedInAt !== undefined && Math.abs(nowSeconds - signedInAt) <= FRESH_SECONDS + skewSeconds
+): boolean {
+  const age = nowSeconds - (signedInAt ?? Number.NaN)
+  return age >= -skewSeconds && age <= FRESH_SECONDS + skewSeconds
+}
 
 /**
  * Why a token does not prove that its holder has signed in at the provider just now, with Cardea's own client. Any program

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ALGORITHMS, type Algorithm } from '../../../src/keys/algorithms.ts'
 import { readClaimPath } from '../../../src/keys/document-claims.ts'
-import { claimsFactor, type ProviderClaimRules, readProviderClaims } from '../../../src/modules/providers/claims.ts'
+import { claimsFactor, isFreshSignIn, type ProviderClaimRules, readProviderClaims } from '../../../src/modules/providers/claims.ts'
 
 const NOW = 1_800_000_000
 const TIMES = { iat: NOW - 10, exp: NOW + 300 }
@@ -231,4 +231,11 @@ describe('the second factor of a provider', () => {
   for (const [name, claims, factors, expected] of FACTORS)
     it(`${expected ? 'is' : 'is not'} proved by ${name}`, () =>
       assert.equal(claimsFactor(claims as Parameters<typeof claimsFactor>[0], factors), expected))
+})
+
+it('a sign-in at the provider is fresh for five minutes, and no further in the future than clocks differ', () => {
+  const isFresh = (age: number) => isFreshSignIn(NOW - age, { skewSeconds: 30, nowSeconds: NOW })
+  assert.deepEqual([0, 330, -30].map(isFresh), [true, true, true])
+  assert.deepEqual([331, -31, -300].map(isFresh), [false, false, false])
+  assert.equal(isFreshSignIn(undefined, { skewSeconds: 30, nowSeconds: NOW }), false)
 })
