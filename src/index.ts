@@ -17,7 +17,7 @@ import { idOf, isAccount } from './directory/account.ts'
 import type { AuthenticatedRequest } from './directory/identity.ts'
 import type { ToClaims } from './gateway/identity-headers.ts'
 import { StartError } from './kernel/start-error.ts'
-import { type FetchOptions, fetchDoor, toAccountRequest } from './library/account.ts'
+import { type FetchOptions, fetchDoor, findParsedBody, toAccountRequest } from './library/account.ts'
 import { checkOptions } from './library/arguments.ts'
 import { CardeaError, withCardeaErrors } from './library/cardea-error.ts'
 import type { Credentials } from './library/credentials.ts'
@@ -216,12 +216,14 @@ async function openCardea<Members extends object>(given: CreateCardea, isTest = 
     events: createEvents(app),
     listen: () => app.listen(),
     handle: (request, response, door = 'document') =>
-      serveNode(request, response, 'handle', (...pair) => app.handle(...pair, door)),
+      serveNode(request, response, { caller: 'handle', serve: (...pair) => app.handle(...pair, door) }),
     fetch: (request, options) => fetchDoor(app, request, options),
     handleAccount: (request, response) =>
-      serveNode(request, response, 'handleAccount', (incoming, outgoing) =>
-        app.handle(toAccountRequest(incoming), outgoing, 'account'),
-      ),
+      serveNode(request, response, {
+        caller: 'handleAccount',
+        serve: (incoming, outgoing) => app.handle(toAccountRequest(incoming), outgoing, 'account'),
+        findParsed: findParsedBody,
+      }),
     async authenticate(request, options) {
       checkOptions(options, 'authenticate', AUTHENTICATE_OPTIONS)
       const { door = 'document', response, service, origins = [], peer } = options ?? {}

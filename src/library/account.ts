@@ -44,7 +44,8 @@ function findBelow(path: string, mounted: string): string | undefined {
 /** A request of Express, whose URL begins below the path of the router. A body parser may have read its body. */
 export function toAccountRequest(request: IncomingMessage & { readonly body?: unknown }): IncomingMessage {
   const path = `${ACCOUNT_PREFIX}${(request.url ?? '').replace(/^\/(?=\?|$)/, '')}`
-  const incoming = request.readableDidRead && request.body !== undefined ? withParsedBody(request) : request
+  const parsed = findParsedBody(request)
+  const incoming = parsed ? withBody(request, parsed) : request
   incoming.url = path
   return incoming
 }
@@ -56,9 +57,14 @@ function toText(body: unknown, contentType: string | undefined): string {
   return isForm(contentType) ? String(new URLSearchParams(body as Record<string, string>)) : JSON.stringify(body)
 }
 
-function withParsedBody(request: IncomingMessage & { readonly body?: unknown }): IncomingMessage {
-  const parsed = request.body
-  const body = Buffer.isBuffer(parsed) ? parsed : Buffer.from(toText(parsed, request.headers['content-type']))
+/** What a body parser has read; `undefined`: none has. */
+export function findParsedBody(request: IncomingMessage & { readonly body?: unknown }): Buffer | undefined {
+  const { body, readableDidRead, headers } = request
+  if (!readableDidRead || body === undefined) return undefined
+  return Buffer.isBuffer(body) ? body : Buffer.from(toText(body, headers['content-type']))
+}
+
+function withBody(request: IncomingMessage, body: Buffer): IncomingMessage {
   const { 'transfer-encoding': _coding, ...headers } = request.headers
   const copy = new IncomingMessage(request.socket)
   const { method, httpVersion, httpVersionMajor, httpVersionMinor, rawHeaders, headersDistinct } = request

@@ -52,17 +52,30 @@ export function requireSink(response: unknown): asserts response is HeaderSink |
 
 const INSTEAD = 'give reply.raw of Fastify, the headers of a web Response'
 
-/** Serves a request of `node:http`. A program that ignores the promise must not end with its rejection. */
-export function serveNode(request: IncomingMessage, response: ServerResponse, caller: string, serve: Serve) {
+/**
+ * Serves a request of `node:http`. A program that ignores the promise must not end with its rejection. `findParsed` returns
+ * the body where a body parser may run before; `undefined`: none has.
+ */
+export function serveNode(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { caller, serve, findParsed }: NodeServing,
+) {
   const serveChecked = async (): Promise<void> => {
     requireNodePair(request, response, caller)
     // the doors read HTTP/1.1; and the socket of a request that a framework makes for tests can only be read
     const isOwnForm = !isHttp2(request) && 'writable' in request.socket
-    await (isOwnForm ? serve(request, response) : serveInMemory(request, response, serve))
+    await (isOwnForm ? serve(request, response) : serveInMemory(request, response, serve, findParsed?.(request)))
   }
   const done = serveChecked()
   done.catch(() => {})
   return done
+}
+
+interface NodeServing {
+  readonly caller: string
+  readonly serve: Serve
+  readonly findParsed?: (request: IncomingMessage) => Buffer | undefined
 }
 
 function requireNodePair(request: unknown, response: unknown, caller: string): void {

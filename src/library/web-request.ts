@@ -9,6 +9,7 @@ import {
   type RequestOptions,
   type ServerResponse,
 } from 'node:http'
+import { Http2ServerRequest } from 'node:http2'
 import { type Duplex, duplexPair, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { CONNECTION_HEADERS } from '../base/header-pairs.ts'
@@ -42,20 +43,45 @@ export async function fetchFrom(request: Request, target: Target): Promise<Respo
 
 const hasBody = ({ method }: Request, status: number): boolean => method !== 'HEAD' && ![204, 304].includes(status)
 
-/** For a request of HTTP/2, or one that a framework has made for a test, as `fastify.inject` does. */
-export async function serveInMemory(request: IncomingMessage, response: ServerResponse, serve: Serve): Promise<void> {
+/**
+ * For a request of HTTP/2, or one that a framework has made for a test, as `fastify.inject` does. `parsed` is sent in place
+ * of a body that was read before.
+ */
+export async function serveInMemory(
+  request: IncomingMessage,
+  response: ServerResponse,
+  serve: Serve,
+  parsed?: Buffer,
+): Promise<void> {
   const { method, url: path = '/', socket } = request
+  const isLost = parsed === undefined && isBodyTaken(request)
   const headers = toHttp1Headers(request.rawHeaders)
-  const target = { peer: socket.remoteAddress ?? '127.0.0.1', path, serve }
+  if (parsed || isLost) {
+    delete headers['content-length']
+    delete headers['transfer-encoding']
+    // else Node would say that there is no body
+    if (isLost) headers['transfer-encoding'] = ['chunked']
+  }
+  const target = { peer: socket.remoteAddress ?? '127.0.0.1', path, serve: isLost ? withoutBody(serve) : serve }
   const gone = new AbortController()
   response.once('close', () => gone.abort())
   const protocol = 'encrypted' in socket ? 'https:' : 'http:'
-  const answer = await exchange({ method, headers, protocol, signal: gone.signal }, request, target)
+  const body = parsed ? Readable.from([parsed]) : request
+  const answer = await exchange({ method, headers, protocol, signal: gone.signal }, body, target)
   for (const [name, values = []] of Object.entries(answer.headersDistinct))
     if (!CONNECTION_HEADERS.has(name)) response.setHeader(name, values)
   response.statusCode = answer.statusCode ?? 500
   await pipeline(answer, response)
 }
+
+const isBodyTaken = (request: IncomingMessage | Http2ServerRequest): boolean =>
+  request.readableDidRead && !(request instanceof Http2ServerRequest && request.stream.endAfterHeaders)
+
+/** The doors then say that the body was read before, and do not take it for an empty one. */
+const withoutBody =
+  (serve: Serve): Serve =>
+  (request, response) =>
+    serve(Object.defineProperty(request, 'readableDidRead', { value: true }), response)
 
 async function exchange(sent: RequestOptions, body: Readable | null, target: Target): Promise<IncomingMessage> {
   const [near, far] = duplexPair()

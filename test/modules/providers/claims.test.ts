@@ -3,7 +3,12 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ALGORITHMS, type Algorithm } from '../../../src/keys/algorithms.ts'
 import { readClaimPath } from '../../../src/keys/document-claims.ts'
-import { claimsFactor, isFreshSignIn, type ProviderClaimRules, readProviderClaims } from '../../../src/modules/providers/claims.ts'
+import {
+  claimsFactor,
+  isFreshSignIn,
+  type ProviderClaimRules,
+  readProviderClaims,
+} from '../../../src/modules/providers/claims.ts'
 
 const NOW = 1_800_000_000
 const TIMES = { iat: NOW - 10, exp: NOW + 300 }

@@ -68,6 +68,32 @@ describe('HTTP/2', () => {
     assert.equal((await ask(session, { ...form, origin: 'https://evil.example' }, body)).status, 403)
   })
 
+  it('serves the account routes after a body parser, and no door', async (t) => {
+    const parsing = createServer(async (request, response) => {
+      const body = await text(request)
+      const parsed = Object.assign(request, body === '' ? {} : { body: JSON.parse(body) }) as never
+      if (request.url === '/_session') await cardea.handle(parsed, response as never)
+      else await cardea.handleAccount(parsed, response as never)
+    })
+    parsing.listen(0, '127.0.0.1')
+    await once(parsing, 'listening')
+    const own = connect(`http://127.0.0.1:${(parsing.address() as AddressInfo).port}`)
+    t.after(() => {
+      own.destroy()
+      parsing.close()
+    })
+    const json = { ':method': 'POST', 'content-type': 'application/json' }
+    const body = JSON.stringify(ADA, undefined, 4)
+    for (const length of [{}, { 'content-length': body.length }]) {
+      const signedIn = await ask(own, { ...json, ...length, ':path': '/sign-in' }, body)
+      assert.equal(signedIn.status, 200, signedIn.body)
+      const cookie = signedIn.headers['set-cookie'][0].split(';')[0]
+      assert.equal(JSON.parse((await ask(own, { ':path': '/session', cookie })).body).name, 'ada')
+      const refused = await ask(own, { ...json, ...length, ':path': '/_session' }, body)
+      assert.deepEqual([refused.status, /Call cardea.handle before/.test(refused.body)], [500, true], refused.body)
+    }
+  })
+
   it('serves a door', async () => {
     const { status, body } = await ask(bare, { ':path': '/_session' })
     assert.deepEqual([status, JSON.parse(body).ok], [200, true])
