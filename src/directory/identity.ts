@@ -99,6 +99,9 @@ export interface TokenOrigin {
   readonly version: string
 }
 
+/** Whether the identity is an administrator or a superuser token. */
+export const hasAllRights = ({ isAdmin, isSuperuser = false }: Identity): boolean => isAdmin || isSuperuser
+
 export const ADMIN_ROLE = '_admin'
 /** May read metrics and nothing else, as in CouchDB. It is the only role with an underscore that a user may hold. */
 export const METRICS_ROLE = '_metrics'

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 import { Refusal } from '../base/errors.ts'
 import type { JsonLimits } from '../base/json-body.ts'
 import type { Live } from '../base/live.ts'
-import { type Authenticated, isAnonymous } from '../directory/identity.ts'
+import { type Authenticated, hasAllRights, isAnonymous } from '../directory/identity.ts'
 import type { RequestSpan } from '../observe/tracing.ts'
 import { type BodyLimits, type BodySource, hasBody, openBodyStream, readWholeBody } from './body.ts'
 import { type ClientCertificate, findClientCertificate } from './client-certificate.ts'
@@ -143,7 +143,7 @@ export class IncomingRequest implements RequestContext {
   }
 
   get peer(): string | undefined {
-    return this.authenticated?.identity.isAdmin ? undefined : this.client.address
+    return this.authenticated && hasAllRights(this.authenticated.identity) ? undefined : this.client.address
   }
 
   async confirm(): Promise<Authenticated | undefined> {
@@ -305,6 +305,5 @@ const ADMIN_LIMITS: ClientLimits = { maxBytes: Number.POSITIVE_INFINITY, maxItem
 
 function clientLimits(authenticated: Authenticated | undefined): ClientLimits {
   if (isAnonymous(authenticated)) return ANONYMOUS_LIMITS
-  const { isAdmin, isSuperuser } = authenticated.identity
-  return isAdmin || isSuperuser ? ADMIN_LIMITS : USER_LIMITS
+  return hasAllRights(authenticated.identity) ? ADMIN_LIMITS : USER_LIMITS
 }

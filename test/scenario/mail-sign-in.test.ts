@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { tokenOf } from '../support/mail.ts'
 import { ACCOUNT, API, createMailClient, errorOf, startMailClient, toMailOptions } from '../support/mail-client.ts'
+import { superuser } from '../support/multi-model.ts'
 import { AS_ADMIN, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
@@ -150,6 +151,14 @@ describe('a name with @', async () => {
     )
     await addUser('help', undefined, { roles: ['helpdesk'] })
     assert.deepEqual(errorOf(await add('other@example.com', 'help:first')), [400, 'bad_request'])
+  })
+
+  it('is given by a superuser token, as by an administrator', async (t) => {
+    const { multiModel } = await startServer(t, toMailOptions(mailServer), { mail: { 'sign-in': 'verified' } })
+    const body = { user: 'token@example.com', passwd: 'first' }
+    const headers = { authorization: superuser() }
+    const reply = await send(multiModel, { method: 'POST', path: '/_api/user', headers, body })
+    assert.equal(reply.status, 201, reply.body)
   })
 
   it('of another user cannot be verified as an address, in any case', async () => {

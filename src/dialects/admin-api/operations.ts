@@ -8,7 +8,7 @@ import { OPENED_BY_PASSKEY } from '../../auth/session/session-service.ts'
 import { SOCKET_OWNER } from '../../auth/socket-owner.ts'
 import { API_PREFIX, OWN_PREFIX } from '../../base/own-paths.ts'
 import { type Account, isAccount } from '../../directory/account.ts'
-import { ANONYMOUS } from '../../directory/identity.ts'
+import { ANONYMOUS, hasAllRights } from '../../directory/identity.ts'
 import { isOfPasskey } from '../../directory/password-proof.ts'
 import type { SessionOpening } from '../../directory/sessions/session.ts'
 import type { Handler, HeaderPair, RequestContext, Route } from '../../http/request-context.ts'
@@ -23,7 +23,7 @@ import {
   requireServer,
   runOperation,
 } from './operation.ts'
-import { ACCESS, findLowest, findRight, hasAllRights, type Right, requireRight } from './rights.ts'
+import { ACCESS, findLowest, findRight, type Right, requireRight } from './rights.ts'
 import { flag, object, type Static } from './schemas/schema.ts'
 import { HEALTH, RELOAD_RESULT } from './schemas/system.ts'
 

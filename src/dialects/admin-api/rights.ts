@@ -4,7 +4,7 @@
  */
 import { requireNoAction } from '../../auth/required-actions.ts'
 import { Refusal } from '../../base/errors.ts'
-import { type Identity, isAnonymous, withoutFactorSetup } from '../../directory/identity.ts'
+import { hasAllRights, type Identity, isAnonymous, withoutFactorSetup } from '../../directory/identity.ts'
 import type { RequestIdentity, Route } from '../../http/request-context.ts'
 import type { RightsView } from './schemas/account.ts'
 
@@ -37,9 +37,6 @@ export const ACCESS = {
   /** An operation for every client. */
   anonymous: { right: 'anonymous', credentials: 'all' },
 } as const satisfies Readonly<Record<string, Access>>
-
-/** Whether the identity is an administrator or a superuser token. */
-export const hasAllRights = ({ isAdmin, isSuperuser = false }: Identity): boolean => isAdmin || isSuperuser
 
 /** What an identity may do. `role` is that of user administrators; empty: there are none. */
 export function findRight(identity: Identity, role: string): Right {

@@ -3,12 +3,12 @@
 import { requireNoAction } from '../../../auth/required-actions.ts'
 import { Refusal } from '../../../base/errors.ts'
 import { LIVE_PATH, METRICS_PATH, OWN_PREFIX } from '../../../base/own-paths.ts'
-import { isAnonymous, METRICS_ROLE } from '../../../directory/identity.ts'
+import { hasAllRights, isAnonymous, METRICS_ROLE } from '../../../directory/identity.ts'
 import { READ_METHODS } from '../../../http/dispatch.ts'
 import type { Reply, RequestIdentity, Route } from '../../../http/request-context.ts'
 import { type CheckHealth, type HealthPart, isReady } from '../../../observe/health.ts'
 import { toApiReply } from '../json.ts'
-import { ACCESS, type AdminRoute, hasAllRights } from '../rights.ts'
+import { ACCESS, type AdminRoute } from '../rights.ts'
 import type { HealthView } from '../schemas/system.ts'
 
 export interface ProbeDeps {
