@@ -15,6 +15,8 @@ export interface CertificateOptions {
   readonly from?: string
   readonly to?: string
   readonly usage?: 'clientAuth' | 'serverAuth'
+  /** An IP address of the server. */
+  readonly address?: string
 }
 
 export interface Authority {
@@ -40,6 +42,7 @@ default_crl_days = 30
 policy = any
 unique_subject = no
 email_in_dn = yes
+copy_extensions = copy
 [any]
 commonName = optional
 organizationName = optional
@@ -64,8 +67,9 @@ export function createAuthority(folder: string, name: string): Authority {
   const own = ['ca', '-config', 'ca.cnf', '-batch', '-notext', '-cert', 'ca.pem', '-keyfile', 'ca.key']
   return {
     cert: read('ca.pem'),
-    issue({ subject, from, to, usage = 'clientAuth' }) {
-      openssl('req', '-new', ...NEW_KEY, '-subj', subject, '-keyout', 'key.pem', '-out', 'request.pem')
+    issue({ subject, from, to, usage = 'clientAuth', address }) {
+      const names = address === undefined ? [] : ['-addext', `subjectAltName=IP:${address}`]
+      openssl('req', '-new', ...NEW_KEY, ...names, '-subj', subject, '-keyout', 'key.pem', '-out', 'request.pem')
       const dates = [...(from ? ['-startdate', from] : []), ...(to ? ['-enddate', to] : [])]
       openssl(...own, '-extensions', usage, ...dates, '-in', 'request.pem', '-out', 'cert.pem')
       return { cert: read('cert.pem'), key: read('key.pem') }

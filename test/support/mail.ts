@@ -1,5 +1,6 @@
 /** A mail server of a test, on loopback, and its messages as a person reads them. */
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
+import { createInterface } from 'node:readline'
 import PostalMime, { type Email } from 'postal-mime'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import type { Scope } from './scope.ts'
@@ -61,6 +62,26 @@ export async function startMailServer(
     },
     close,
   }
+}
+
+/** Gets messages, and breaks the connection instead of a reply to each: the sender cannot know whether they were accepted. */
+export async function startBreakingServer(scope: Scope, port = 0): Promise<{ port: number; received(): number }> {
+  let received = 0
+  const server = createServer((socket) => {
+    const replies = ['250 hello', '250 ok', '250 ok', '354 go on'].values()
+    socket.on('error', () => {}).write('220 ready\r\n')
+    createInterface({ input: socket }).on('line', (text) => {
+      if (text === '.') {
+        received += 1
+        return void socket.destroy()
+      }
+      const { value } = replies.next()
+      if (value !== undefined) socket.write(`${value}\r\n`)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  scope.after(() => new Promise<void>((resolve) => server.close(() => resolve())))
+  return { port: (server.address() as AddressInfo).port, received: () => received }
 }
 
 /** The secret of the link in a message. */

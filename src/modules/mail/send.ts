@@ -94,13 +94,16 @@ async function createTransport({ mail }: Pick<MailSettings, 'mail'>) {
   const nodemailer = await import('nodemailer')
   const { protocol, hostname, port, username } = new URL(mail.url)
   const user = decodeURIComponent(username)
+  const isHere = THIS_MACHINE.test(hostname)
   return nodemailer.createTransport({
     host: hostname.replace(/^\[|\]$/g, ''),
     secure: protocol === 'smtps:',
     ...(port !== '' && { port: Number(port) }),
     ...(user !== '' && { auth: { user, pass: mail.password } }),
     // links to set a password must not be readable on the network
-    requireTLS: mail.tls === 'required' && protocol === 'smtp:' && !THIS_MACHINE.test(hostname),
+    requireTLS: mail.tls === 'required' && protocol === 'smtp:' && !isHere,
+    // what does not leave this machine needs no certificate, and those of local servers are made by themselves
+    ...(isHere && { tls: { rejectUnauthorized: false } }),
     connectionTimeout: CONNECT_MS,
     greetingTimeout: CONNECT_MS,
     socketTimeout: REPLY_MS,

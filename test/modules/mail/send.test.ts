@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { describe, it } from 'node:test'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { MAIL_CHECK } from '../../../src/modules/mail/checks.ts'
 import { NotSentError, sendMessage } from '../../../src/modules/mail/send.ts'
 import type { MailSettings } from '../../../src/modules/mail/settings.ts'
 import { read } from '../../config/given.ts'
-import { startMailServer } from '../../support/mail.ts'
-import { makeFolder } from '../../support/scope.ts'
+import { createAuthority } from '../../support/certificates.ts'
+import { startBreakingServer, startMailServer } from '../../support/mail.ts'
+import { createSharedScope, makeFolder } from '../../support/scope.ts'
 
 const toSettings = (mail: Partial<MailSettings['mail']>): MailSettings => ({
   mail: {
@@ -58,6 +58,35 @@ describe('a message', () => {
     assert.equal(server.mails.length, 0)
     await sendMessage(toSettings({ url, tls: 'optional' }), MESSAGE)
     assert.equal(server.mails.length, 1)
+  })
+
+  describe('over TLS', () => {
+    const authority = createAuthority(makeFolder(createSharedScope()), 'mail')
+    const pair = authority.issue({ subject: '/CN=mail', usage: 'serverAuth', address: '0.0.0.0' })
+    const WITH_STARTTLS = { disabledCommands: [], ...pair }
+    const ROWS = [
+      ['a local server', 'smtp://127.0.0.1', WITH_STARTTLS, 'self-signed'],
+      ['a local server with smtps', 'smtps://127.0.0.1', { secure: true, ...pair }, 'self-signed'],
+      ['another machine', 'smtp://0.0.0.0', WITH_STARTTLS, 'trusted'],
+      ['another machine with smtps', 'smtps://0.0.0.0', { secure: true, ...pair }, 'trusted'],
+    ] as const
+    for (const [name, origin, options, certificate] of ROWS)
+      it(`reaches ${name}, which has a ${certificate} certificate`, async (t) => {
+        const seen: boolean[] = []
+        const server = await startMailServer(t, {
+          ...options,
+          onMailFrom: (_address, { secure }, done) => [seen.push(secure), done()],
+        })
+        const settings = toSettings({ url: `${origin}:${server.port}` })
+        if (certificate === 'trusted') {
+          await assert.rejects(sendMessage(settings, MESSAGE), /certificate/)
+          const before = getCACertificates('default')
+          setDefaultCACertificates([...before, authority.cert])
+          t.after(() => setDefaultCACertificates(before))
+        }
+        await sendMessage(settings, MESSAGE)
+        assert.deepEqual(seen, [true])
+      })
   })
 
   for (const [code, isFinal] of [
@@ -138,21 +167,7 @@ it('a message is not sent after its signal, and the connection ends', async (t) 
 })
 
 it('a message that a server has received, without saying so, is known as uncertain', async (t) => {
-  let line = 0
-  const replies = ['250 hello', '250 ok', '250 ok', '354 go on']
-  const server = createServer((socket) => {
-    socket.write('220 ready\r\n')
-    createInterface({ input: socket }).on('line', (text) => {
-      // the connection breaks instead of a reply
-      if (text === '.') return void socket.destroy()
-      const reply = replies[line]
-      line += 1
-      if (reply !== undefined) socket.write(`${reply}\r\n`)
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => server.close())
-  const { port } = server.address() as AddressInfo
+  const { port } = await startBreakingServer(t)
   await assert.rejects(
     sendMessage(toSettings({ url: `smtp://127.0.0.1:${port}` }), MESSAGE),
     (error) => error instanceof NotSentError && error.isUncertain && !error.isFinal,
