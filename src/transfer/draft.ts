@@ -241,11 +241,19 @@ function readLink(value: Json): ExternalAccount {
   }
 }
 
+const PROOFS: readonly NonNullable<VerifiedAddress['provenBy']>[] = ['link', 'undo', 'provider']
+
 function readVerifiedAddress(value: Json): VerifiedAddress {
-  const { text, verifiedAt } = requireObject(value, 'address')
+  const { text, verifiedAt, provenBy } = requireObject(value, 'address')
   const address = readAddress(requireText(text, 'text of address'))
   if (address === undefined) throw badRequest('address must be an e-mail address.')
-  return { text: address, verifiedAt: requireCount(verifiedAt, 'verifiedAt of address') }
+  const proof = PROOFS.find((each) => each === provenBy)
+  if (provenBy !== undefined && !proof) throw badRequest(`provenBy of address must be ${PROOFS.join(', ')}.`)
+  return {
+    text: address,
+    verifiedAt: requireCount(verifiedAt, 'verifiedAt of address'),
+    ...(proof && { provenBy: proof }),
+  }
 }
 
 /** A user without any has no list: others would take it for a second factor. */

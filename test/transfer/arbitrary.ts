@@ -138,7 +138,11 @@ const links = fc.array(record({ provider: fc.constant('staff'), issuer: text, su
   maxLength: 2,
 })
 
-const address = record({ text: fc.constantFrom('Ann@example.com', 'b+c@xn--bcher-kva.example'), verifiedAt: fc.nat() })
+const verified = { text: fc.constantFrom('Ann@example.com', 'b+c@xn--bcher-kva.example'), verifiedAt: fc.nat() }
+const address = fc.oneof(
+  record(verified),
+  record({ ...verified, provenBy: fc.constantFrom('link' as const, 'undo' as const, 'provider' as const) }),
+)
 
 /** With an expiry date, a required password change, accounts at identity providers and an address, or without. */
 export const limitedUser: fc.Arbitrary<User> = fc
