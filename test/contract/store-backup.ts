@@ -241,6 +241,8 @@ const TESTS: Readonly<Record<string, BackupTest>> = {
       await store.putRecoveryCodes({ name: 'ada', version: 'v' }, ['digest'])
       const link = { purpose: 'password', name: 'ada', digest: 'link', version: 'v', data: '', expiresAt: NOW }
       await putLink(store.statements, link, 0)
+      const job = { key: 'k', payload: '{}' }
+      await store.addJobs(['mail.invitation', 'mail.notice', 'user-databases.follow'].map((kind) => ({ ...job, kind })))
     })
     await save(from, file)
     const list = (store: Store) => Promise.all(['ada', 'Zoe', 'deleted'].map((name) => store.findUser(name)))
@@ -256,6 +258,8 @@ const TESTS: Readonly<Record<string, BackupTest>> = {
       assert.deepEqual(await store.listSessionRecords({ name: 'ada', limit: 10 }), [])
       assert.equal(await store.useRecoveryCode({ name: 'ada', version: 'v' }, 'digest'), false)
       assert.equal(await findLink(store.statements, 'link'), undefined)
+      const jobs = (await store.countJobs()).map(({ kind }) => kind)
+      assert.deepEqual(jobs, ['user-databases.follow'], 'a message would have a new link')
       assert.deepEqual(
         (await store.listEndedSessions(0, 10)).map(({ id }) => id),
         ['ended'],

@@ -2,6 +2,7 @@
 import { EVERY_ADMINISTRATOR, SESSIONS_OF_ADMINISTRATORS } from '../../directory/administrators.ts'
 import { endSessions } from '../../directory/session-epoch.ts'
 import type { UserRecord } from '../../directory/users/user.ts'
+import { type Row, textOf } from '../engine.ts'
 import { createMark } from '../operations/changes.ts'
 import { readRecordRow, renderRecord } from '../record.ts'
 import type { Cells, Table } from './format.ts'
@@ -22,6 +23,7 @@ export function endSessionsIn(table: Table, rows: readonly Cells[], nowSeconds: 
   // nothing is left that a wrong time of the store could bring back: it begins with the clock
   if (table.name === 'cardea_time')
     return rows.map((cells) => cells.map((cell, at) => (table.columns[at] === 'id' ? cell : 0)))
+  if (table.name === 'cardea_jobs') return rows.filter((cells) => !isMessage(toRow(table, cells)))
   if (table.name !== 'cardea_users') return rows
   const place = table.columns.indexOf('record')
   return rows.map((cells) => {
@@ -29,6 +31,9 @@ export function endSessionsIn(table: Table, rows: readonly Cells[], nowSeconds: 
     return cells.with(place, renderRecord(ended))
   })
 }
+
+/** Sent again, it would have a new link. */
+const isMessage = (row: Row): boolean => textOf(row, 'kind').startsWith('mail.')
 
 /** Revokes sessions and issued tokens, and removes access tokens. A deleted user may have been created again. */
 function withoutCredentials(record: UserRecord, nowSeconds: number): UserRecord {
