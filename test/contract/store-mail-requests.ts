@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { SYSTEM_CLOCK } from '../../src/base/clock.ts'
+import { createMailJobs } from '../../src/modules/mail/jobs.ts'
 import { MAIL_OPERATIONS } from '../../src/modules/mail/operations.ts'
 import { addRequest } from '../../src/modules/mail/requests.ts'
 import type { MailSettings } from '../../src/modules/mail/settings.ts'
@@ -101,6 +102,29 @@ export const MAIL_REQUEST_TESTS: StoreTests = {
     assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 3)
     const [count] = await store.countJobs()
     assert.equal(count?.count, 3)
+  },
+
+  async 'an invitation that was withdrawn is not sent, also if a later job has its number'({ store }) {
+    const invitation = { address: 'ada@example.com' }
+    const job = {
+      kind: 'mail.invitation',
+      key: 'k',
+      payload: JSON.stringify({ address: 'ada@example.com', invitation }),
+    }
+    const core = {
+      kernel: { store, clock: { ...SYSTEM_CLOCK, purge: SYSTEM_CLOCK }, events: { record: () => assert.fail() } },
+      // nothing listens there
+      config: { get: () => ({ ...toSettings(0, 0), mail: { ...toSettings(0, 0).mail, url: 'smtp://127.0.0.1:1' } }) },
+      directory: { findAddressOwner: async () => undefined },
+    }
+    const run = (id: number) =>
+      createMailJobs(core as never)['mail.invitation']?.run(
+        { ...job, id, attempts: 1, begunMs: 0 },
+        AbortSignal.abort(),
+      )
+    await store.addJobs([{ ...job, kind: 'mail.other' }, { ...job, key: 'l' }, { ...job, payload: '{}' }, job])
+    for (const id of [1, 2, 3]) await run(id)
+    await assert.rejects(async () => run(4))
   },
 
   async 'a request does the same work whether the address has an account or not'({ store }) {

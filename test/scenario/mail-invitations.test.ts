@@ -71,6 +71,17 @@ describe('an invitation', () => {
     assert.deepEqual(errorOf(await remove('cleo@example.com')), [404, 'not_found'])
   })
 
+  it('and a link to verify are not counted with what strangers ask for the same mailbox', async () => {
+    await addUser('gus')
+    for (const _ of [1, 2, 3]) assert.equal((await client.forget('gia@example.com')).status, 200)
+    assert.deepEqual(errorOf(await client.forget('gia@example.com')), [429, 'too_many_requests'])
+    assert.equal((await invite({ address: 'gia@example.com' })).status, 200)
+    const path = `${API}/users/gus/address`
+    assert.equal((await ask({ as: AS_ADMIN, path, body: { address: 'gia@example.com' } })).status, 200)
+    assert.equal((await invite({ address: 'gil@example.com' })).status, 200)
+    for (const _ of [1, 2, 3]) assert.equal((await client.forget('gil@example.com')).status, 200)
+  })
+
   it('is refused for an address or a name that is taken, for invalid rights, and by user administrators', async () => {
     await addUser('dan', 'dan@example.com')
     await addUser('hel', undefined, { roles: ['helpdesk'] })

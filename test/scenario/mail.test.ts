@@ -1,9 +1,11 @@
 // Messages to users: forgotten passwords and verified addresses.
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
-import { type ReceivedMail, startMailServer, tokenOf } from '../support/mail.ts'
+import { type ReceivedMail, startBreakingServer, startMailServer, tokenOf } from '../support/mail.ts'
 import { AS_ADMIN, type Reply, send } from '../support/request.ts'
-import { createSharedScope } from '../support/scope.ts'
+import { createSharedScope, makeFolder, type Scope } from '../support/scope.ts'
 import { type AnyOptions, type Server, startServer } from '../support/server.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -295,6 +297,20 @@ describe('sign-up with a verified address', async () => {
     assert.equal(tokenOf(mail), '')
   })
 
+  it('does not show that a name that is the address is taken: its mailbox gets a message that says so', async () => {
+    await addUser('hal@x.example', undefined, {}, open)
+    const [known, unknown] = [
+      await signUp('hal@x.example', 'Hal@X.example'),
+      await signUp('ian@x.example', 'ian@x.example'),
+    ]
+    assert.deepEqual([known.status, known.body], [200, unknown.body])
+    const mail = await mailServer.take('Hal@x.example')
+    assert.equal(mail.subject, 'You have an account at Shop')
+    assert.match(mail.text ?? '', /account hal@x\.example already/)
+    for (const name of ['hal@x.example', 'ian@x.example', 'nn@x.example'])
+      assert.deepEqual(errorOf(await signUp(name, 'eve@example.com')), [400, 'bad_request'], name)
+  })
+
   it('checks the name when it is asked for, and again with the link', async () => {
     await signUp('lee', 'lee@example.com')
     const token = tokenOf(await mailServer.take('lee@example.com'))
@@ -379,6 +395,47 @@ describe('a mail server that is down', () => {
     const mail = await again.take('ivy@example.com')
     assert.equal(mail.subject, 'Choose a new password for Shop')
     await waitUntil(async () => (await list()).json.messages.length === 0)
+  })
+})
+
+describe('a message that is tried for long', () => {
+  /** A server with the job of one message, whose state a test can set. */
+  async function openFailing(t: Scope) {
+    const first = await startMailServer(t)
+    await first.close()
+    const path = join(makeFolder(t), 'store.db')
+    const at = await startServer(t, MAIL, { mail: { url: first.url }, store: { url: `sqlite:${path}` } })
+    await addUser('ivo', 'ivo@example.com', {}, at)
+    assert.equal((await forget('ivo@example.com', at)).status, 200)
+    const list = async () => (await ask({ at, as: AS_ADMIN, method: 'GET', path: `${API}/messages` })).json.messages
+    await waitUntil(async () => (await list())[0]?.problem !== '')
+    const setJob = (columns: string) => {
+      const database = new DatabaseSync(path)
+      database.exec(`PRAGMA busy_timeout = 5000; UPDATE cardea_jobs SET ${columns}, due_ms = 0`)
+      database.close()
+    }
+    const wasLogged = (event: string) => at.log.some(({ fields }) => fields['event'] === event)
+    return { port: first.port, list, setJob, wasLogged }
+  }
+
+  it('ends with the third attempt that the mail server may have accepted, however many were refused before', async (t) => {
+    const { port, list, setJob, wasLogged } = await openFailing(t)
+    const breaking = await startBreakingServer(t, port)
+    setJob('attempts = 10')
+    for (const count of [1, 2]) {
+      await waitUntil(async () => breaking.received() === count && (await list())[0]?.nextAt !== null)
+      assert.equal(wasLogged('mail.rejected'), false)
+      setJob('attempts = 10')
+    }
+    await waitUntil(() => wasLogged('mail.rejected'))
+    assert.equal(breaking.received(), 3)
+  })
+
+  it('is given up after a day, with a security event', async (t) => {
+    const { list, setJob, wasLogged } = await openFailing(t)
+    setJob(`begun_ms = ${Date.now() - 86_400_000}`)
+    await waitUntil(() => wasLogged('mail.given-up'))
+    await waitUntil(async () => (await list()).length === 0)
   })
 })
 

@@ -13,11 +13,11 @@ import { lockCounters } from '../../store/operations/changes.ts'
 import { toStatements } from '../../store/statements.ts'
 import { createLink, type FreePurpose, requireFreeLink, SET_PASSWORD, spendLink } from '../password-links/links.ts'
 import { requireAddress } from './addresses.ts'
-import { toJob } from './queue.ts'
-import { countRequest } from './requests.ts'
+import { removeJobs, toEnd, toJob } from './queue.ts'
+import { addUncounted } from './requests.ts'
 import { ADDRESS_OWNER, INVITATION_LIST, INVITED, type InvitationView, NO_NAME, REQUESTED } from './schemas.ts'
-import { isMailOn } from './settings.ts'
-import { isNameTaken, requireApart } from './sign-up.ts'
+import { doAddressesSignIn, isMailOn } from './settings.ts'
+import { isNameTaken, requireNamedApart } from './sign-up.ts'
 
 export const INVITATION: FreePurpose = { name: 'invitation', page: 'invitation-link', lifetimeSeconds: 0 }
 
@@ -26,7 +26,6 @@ const STATEMENTS = toStatements(
     listInvitations: `SELECT data, expires_at FROM cardea_links WHERE purpose = '${INVITATION.name}' AND expires_at > $1
       ORDER BY expires_at DESC LIMIT 1000`,
     removeInvitation: `DELETE FROM cardea_links WHERE purpose = '${INVITATION.name}' AND name = $1 RETURNING digest`,
-    removeInvitationJobs: `DELETE FROM cardea_jobs WHERE kind = 'mail.invitation' AND key = $1 RETURNING id`,
   },
   'mail.',
 )
@@ -43,11 +42,11 @@ export const INVITATION_OPERATIONS = {
     summary: 'Invite a person by e-mail to create an account with these rights; a new invitation ends the earlier one',
     body: INVITED,
     reply: REQUESTED,
-    async run(deps, call) {
-      const invitation = { ...call.body, address: requireAddress(call.body.address) }
+    async run(deps, { body }) {
+      const invitation = { ...body, address: requireAddress(body.address) }
       await requireInvitable(deps, invitation)
       const { address } = invitation
-      await countRequest(deps, call, address, toJob('mail.invitation', { address, invitation }))
+      await addUncounted(deps, toJob('mail.invitation', { address, invitation }))
       deps.events.record('user.invited', { subject: invitation.name ?? NEW_USER })
       return { requested: true }
     },
@@ -68,8 +67,9 @@ export const INVITATION_OPERATIONS = {
       const address = requireAddress(params['address'] ?? '')
       const isFound = await statements.transact(function* (): StoreSteps<boolean> {
         yield* lockCounters()
-        const jobs = yield one(STATEMENTS.removeInvitationJobs, toAddressKey(address))
-        const links = yield one(STATEMENTS.removeInvitation, toAddressKey(address))
+        const key = toAddressKey(address)
+        const jobs = yield* removeJobs('mail.invitation', key, toEnd(key))
+        const links = yield one(STATEMENTS.removeInvitation, key)
         return jobs.length + links.length > 0
       })
       if (!isFound) throw new Refusal('not_found', { reason: 'There is no invitation for this address.' })
@@ -121,7 +121,7 @@ async function requireInvitable(deps: OperationDeps, { name, address, ...rights 
   const { roles = [], multiModel } = readUserDraft({ name: name ?? '', ...rights })
   requireRoles(roles)
   requireGrants(multiModel?.grants ?? new Map())
-  if (name !== undefined) requireApart(deps, { name, address })
+  if (name !== undefined && doAddressesSignIn(deps.options())) requireNamedApart({ name, address })
   const isTaken = name !== undefined && (await isNameTaken(deps, name))
   if (isTaken || (await deps.directory.findAddressOwner(address)))
     throw new Refusal('conflict', { reason: `A user has this ${isTaken ? 'name' : 'address'} already.` })

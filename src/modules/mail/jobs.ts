@@ -5,6 +5,7 @@
  */
 import { nowSeconds } from '../../base/clock.ts'
 import type { Job } from '../../directory/store-port/jobs.ts'
+import { listForms, toAddressKey } from '../../directory/users/address.ts'
 import { isExpired, type User } from '../../directory/users/user.ts'
 import type { JobKind, JobKinds } from '../../kernel/jobs.ts'
 import { isUsable } from '../../passwords/schemes.ts'
@@ -18,8 +19,9 @@ import { INVITATION, NEW_USER, toInvitationLink } from './invitations.ts'
 import { MESSAGES } from './messages.ts'
 import { isSubject, NOTICE_JOB, type Notice, TAKE_BACK } from './notices.ts'
 import type { MailJob, MailPayload } from './queue.ts'
+import { countUncertain } from './requests.ts'
 import { type MailMessage, NotSentError, sendMessage } from './send.ts'
-import { isMailOn } from './settings.ts'
+import { doAddressesSignIn, isMailOn } from './settings.ts'
 import { SIGN_UP, toSignUpLink } from './sign-up.ts'
 
 /** What to send; `undefined`: nothing. */
@@ -37,7 +39,10 @@ const MAX_SEND_MS = MINUTE_MS
 /** A server that does not say whether it accepted the message may have done so. */
 const MAX_UNCERTAIN = 3
 
-const STATEMENTS = toStatements({ findJob: 'SELECT id FROM cardea_jobs WHERE id = $1' }, 'mail.')
+const STATEMENTS = toStatements(
+  { findJob: 'SELECT id FROM cardea_jobs WHERE id = $1 AND kind = $2 AND key = $3 AND payload = $4' },
+  'mail.',
+)
 
 const PREPARE: Readonly<Record<MailJob | typeof NOTICE_JOB, Prepare>> = {
   'mail.password-reset': prepareReset,
@@ -65,9 +70,7 @@ function createKind(core: ModuleCore, prepare: Prepare): JobKind {
         await sendMessage(settings, message, signal)
         events.record('mail.sent', named)
       } catch (error) {
-        const isLast =
-          error instanceof NotSentError && (error.isFinal || (error.isUncertain && job.attempts >= MAX_UNCERTAIN))
-        if (!isLast) throw error
+        if (!(error instanceof NotSentError) || !(await isLast(core, job, error))) throw error
         events.record('mail.rejected', { ...named, reason: error.message })
       }
     },
@@ -78,6 +81,12 @@ function createKind(core: ModuleCore, prepare: Prepare): JobKind {
       events.record('mail.given-up', { message: job.kind, reason })
     },
   }
+}
+
+/** Refused connections and the like may be many before: only attempts count that the mail server may have accepted. */
+async function isLast({ kernel: { store, clock } }: ModuleCore, job: Job, { isFinal, isUncertain }: NotSentError) {
+  if (isFinal || !isUncertain) return isFinal
+  return (await countUncertain(store.statements, job, nowSeconds(clock))) >= MAX_UNCERTAIN
 }
 
 // the module has written it
@@ -95,24 +104,50 @@ async function prepareReset(core: ModuleCore, { address }: MailPayload): Promise
 }
 
 /** As it was verified: the request may have it in another case, which could be the mailbox of another person. */
-const toReceiver = ({ name, address }: User, given: string) => ({ subject: name, to: address?.text ?? given })
+const toReceiver = ({ name, address }: User, given: string) => ({
+  subject: name,
+  to: address && toAddressKey(address.text) === toAddressKey(given) ? address.text : given,
+})
 
 async function prepareVerification(
   core: ModuleCore,
   { name = '', address, version, isOwn = false }: MailPayload,
+  job: Job,
 ): Promise<Prepared | undefined> {
   const user = await core.directory.findUser(name)
   if (!user || !canSignIn(core, user) || CONFIRM_ADDRESS.toVersion(user) !== version) return undefined
-  const link = await prepareLink(core, CONFIRM_ADDRESS, user, renderConfirmation({ address, isOwn }))
-  return { subject: name, to: address, name: 'verify-address', ...link }
+  const owner = { name, version, data: renderConfirmation({ address, isOwn }) }
+  const link = await createLinkFor(toLinkDeps(core), CONFIRM_ADDRESS, owner, () => isWaiting(job))
+  return (
+    link && {
+      subject: name,
+      to: address,
+      name: 'verify-address',
+      values: { ...toValues(CONFIRM_ADDRESS, link), user: name },
+    }
+  )
 }
 
 /** An address that has an account gets a message that says so. The reply to the request does not. */
 async function prepareSignUp(core: ModuleCore, { name = '', address }: MailPayload): Promise<Prepared | undefined> {
-  const owner = await core.directory.findAddressOwner(address)
+  const owner = await findAccountOf(core, name, address)
   if (owner) return { ...toReceiver(owner, address), name: 'has-account', values: { user: owner.name } }
+  if (core.directory.isAdministrator(name)) return undefined
   const link = await createLinkFor(toLinkDeps(core), SIGN_UP, toSignUpLink({ name, address }))
   return link && { subject: NEW_USER, to: address, name: 'sign-up', values: toValues(SIGN_UP, link) }
+}
+
+/** The user who has verified the address, or who is called like it. */
+async function findAccountOf({ directory, config }: ModuleCore, name: string, address: string) {
+  const owner = await directory.findAddressOwner(address)
+  if (owner) return owner
+  // where addresses sign in, no other user can verify one that is a name
+  const isName = name.includes('@') || doAddressesSignIn(config.get())
+  for (const each of isName ? [name, ...listForms(address)] : []) {
+    const user = each.includes('@') ? await directory.findUser(each) : undefined
+    if (user) return user
+  }
+  return undefined
 }
 
 async function prepareInvitation(core: ModuleCore, { address, invitation }: MailPayload, job: Job) {
@@ -135,17 +170,17 @@ async function prepareNotice(core: ModuleCore, _payload: MailPayload, job: Job):
   return link && { ...about, values: { user: name, ...toValues(TAKE_BACK, link) } }
 }
 
-/** Whether no administrator, and no earlier notice, has ended it meanwhile. */
-function* isWaiting({ id }: Job): StoreSteps<boolean> {
+/** Whether nothing has ended it meanwhile. Its number may be that of a later job: it is free when the queue is empty. */
+function* isWaiting({ id, kind, key, payload }: Job): StoreSteps<boolean> {
   yield* lockCounters()
-  return (yield one(STATEMENTS.findJob, id)).length > 0
+  return (yield one(STATEMENTS.findJob, id, kind, key, payload)).length > 0
 }
 
 const canSignIn = ({ directory, kernel }: ModuleCore, user: User): boolean =>
   user.isActive && !isExpired(user, nowSeconds(kernel.clock)) && !directory.isAdministrator(user.name)
 
-async function prepareLink(core: ModuleCore, purpose: LinkPurpose, user: User, data = '') {
-  const link = await createLink(toLinkDeps(core), purpose, user, data)
+async function prepareLink(core: ModuleCore, purpose: LinkPurpose, user: User) {
+  const link = await createLink(toLinkDeps(core), purpose, user)
   return { values: { user: user.name, ...toValues(purpose, link) } }
 }
 

@@ -97,7 +97,7 @@ export const MESSAGES = {
     subject: 'You have an account at {{product}}',
     before: [
       'This address was given for a new account at {{product}}, but it belongs to the account {{user}} already.',
-      'Sign in with that name. If you forgot the password, the sign-in page sends you a link.',
+      'Sign in with that name. If you forgot the password, the sign-in page sends you a link; if none comes, ask the people who run {{product}}.',
     ],
     after: ['If you did not ask for it, ignore this message: nothing has changed.'],
   },

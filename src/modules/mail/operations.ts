@@ -1,7 +1,6 @@
 import { digestHex } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import {
-  type Call,
   CURRENT_PASSWORD,
   type OperationDeps,
   operation,
@@ -11,6 +10,8 @@ import {
 import { PASSWORD_RULES } from '../../dialects/admin-api/schemas/account.ts'
 import { nullable, object, text } from '../../dialects/admin-api/schemas/schema.ts'
 import { requireExistingUser, requireManagedUser } from '../../dialects/admin-api/users/delegation.ts'
+import { idOf } from '../../directory/account.ts'
+import type { NewJob } from '../../directory/store-port/jobs.ts'
 import type { User } from '../../directory/users/user.ts'
 import { listRuleTexts } from '../../passwords/password-rules.ts'
 import { requireLink } from '../password-links/links.ts'
@@ -18,11 +19,11 @@ import { USE_LINK } from '../password-links/operations.ts'
 import { CONFIRM_ADDRESS, confirmAddress, readConfirmation, requireAddress, setAddress } from './addresses.ts'
 import { INVITATION_OPERATIONS } from './invitations.ts'
 import { requireNotice, takeBack } from './notices.ts'
-import { type MailJob, type MailPayload, toJob } from './queue.ts'
-import { countRequest } from './requests.ts'
+import { toJob } from './queue.ts'
+import { addUncounted, countRequest } from './requests.ts'
 import { ADDRESS, ADDRESS_OWNER, REQUESTED } from './schemas.ts'
 import { isMailOn } from './settings.ts'
-import { createSignedUp, isNameTaken, requireApart, requireSignUp } from './sign-up.ts'
+import { createSignedUp, isNameTaken, requireNamedApart, requireSignUp } from './sign-up.ts'
 import { findWaiting } from './waiting.ts'
 
 const GIVEN_ADDRESS = object({ address: text() })
@@ -39,7 +40,8 @@ export const MAIL_OPERATIONS = {
     reply: REQUESTED,
     async run(deps, call) {
       const address = requireAddress(call.body.address)
-      return request(deps, call, 'mail.password-reset', { address })
+      await countRequest(deps, call, address, toJob('mail.password-reset', { address }))
+      return { requested: true }
     },
   }),
   'account.confirm-password-reset': operation('POST /account/password-reset/confirm', 'anonymous', {
@@ -54,8 +56,9 @@ export const MAIL_OPERATIONS = {
       requireSignUpOn(deps)
       const { name } = call.body
       const address = requireAddress(call.body.address)
-      requireApart(deps, { name, address })
-      const isTaken = await isNameTaken(deps, name)
+      requireNamedApart({ name, address })
+      // a name that is the address would show that the address has an account: its mailbox gets a message that says so
+      const isTaken = !name.includes('@') && (await isNameTaken(deps, name))
       await countRequest(deps, call, address, isTaken ? undefined : toJob('mail.sign-up', { name, address }))
       // only now: otherwise a client could look for names without a limit
       if (isTaken) throw new Refusal('conflict', { reason: 'This name is taken.' })
@@ -92,7 +95,9 @@ export const MAIL_OPERATIONS = {
     async run(deps, call) {
       await call.requester?.requirePassword(call.body.current_password)
       const user = await requireExistingUser(deps, requireAccountName(call))
-      return requestAddress(deps, call, user, true)
+      const job = toAddressJob(user, call.body.address, true)
+      await countRequest(deps, call, requireAddress(call.body.address), job)
+      return { requested: true }
     },
   }),
   'account.find-address-link': operation('POST /account/address/find', 'anonymous', {
@@ -149,7 +154,8 @@ export const MAIL_OPERATIONS = {
     body: GIVEN_ADDRESS,
     reply: REQUESTED,
     async run(deps, call) {
-      return requestAddress(deps, call, await requireManagedUser(deps, call), false)
+      await addUncounted(deps, toAddressJob(await requireManagedUser(deps, call), call.body.address, false))
+      return { requested: true }
     },
   }),
 }
@@ -172,15 +178,9 @@ const showAddress = (deps: OperationDeps, user: User | undefined) => ({
 
 const showOwner = ({ name, address }: User) => ({ name, address: address?.text ?? '' })
 
-const requestAddress = (deps: OperationDeps, call: Call<unknown, { address: string }>, user: User, isOwn: boolean) =>
-  request(deps, call, 'mail.verify-address', {
-    name: user.name,
-    address: requireAddress(call.body.address),
-    version: CONFIRM_ADDRESS.toVersion(user),
-    isOwn,
-  })
-
-async function request(deps: OperationDeps, call: Call, kind: MailJob, payload: MailPayload) {
-  await countRequest(deps, call, payload.address, toJob(kind, payload))
-  return { requested: true }
+/** One message of a user waits at most: with the one to an address that was mistyped, a later link would end. */
+function toAddressJob(user: User, given: string, isOwn: boolean): NewJob {
+  const address = requireAddress(given)
+  const payload = { name: user.name, address, version: CONFIRM_ADDRESS.toVersion(user), isOwn }
+  return toJob('mail.verify-address', payload, idOf(user))
 }

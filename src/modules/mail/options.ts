@@ -35,7 +35,7 @@ const ROWS = {
   }),
   'mail.tls': live(oneWordOf(['required', 'optional']), 'required', {
     help: 'Whether a server at smtp:// must offer STARTTLS.',
-    more: 'A server on this machine need not. smtps:// always uses TLS.',
+    more: 'A server on this machine need not, and its certificate is not verified. smtps:// always uses TLS.',
     fixed: FIXED,
   }),
   'mail.from': live(sender, '', 'Sender of the messages, for example Shop <no-reply@example.com>.'),
@@ -47,7 +47,7 @@ const ROWS = {
   }),
   'mail.sign-up': live(oneWordOf(['off', 'verified']), 'off', {
     help: 'Whether people can create an account for an e-mail address that is theirs.',
-    more: 'verified: they give a name and an address, and choose the password with the link that is sent there. It needs mail.url. chttpd_auth.allow_sign_up must be false: it creates users without such a proof.',
+    more: 'verified: they give a name and an address, and choose the password with the link that is sent there. A name with @ must be the address. It needs mail.url. chttpd_auth.allow_sign_up must be false: it creates users without such a proof.',
   }),
   'mail.sign-in': live(oneWordOf(['off', 'verified']), 'off', {
     help: 'Whether users can sign in with their verified e-mail address in place of the name.',
@@ -56,7 +56,7 @@ const ROWS = {
   'mail.invitation-days': live(whole(1, 365), 7, 'How many days the link of an invitation works.'),
   'mail.mailbox-requests-per-hour': live(whole(0), 3, {
     help: 'Messages that can be asked for in an hour for one mailbox, before the response is 429.',
-    more: 'Counts requests, whether the address has an account or not. 0 switches the limit off.',
+    more: 'Counts requests, whether the address has an account or not, and not those of administrators. 0 switches the limit off.',
   }),
   'mail.client-requests-per-hour': live(whole(0), 10, {
     help: 'Messages that clients of one address can ask for in an hour, before the response is 429.',

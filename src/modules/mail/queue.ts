@@ -1,6 +1,8 @@
 /** The messages that users ask for, and that wait in the store. Notices are added with the change that they are about. */
 import type { NewJob } from '../../directory/store-port/jobs.ts'
 import { toAddressKey } from '../../directory/users/address.ts'
+import { one, type StoreSteps, textOf } from '../../store/engine.ts'
+import { toStatements } from '../../store/statements.ts'
 import type { InvitationView } from './schemas.ts'
 
 export type MailJob = 'mail.password-reset' | 'mail.verify-address' | 'mail.sign-up' | 'mail.invitation'
@@ -18,8 +20,22 @@ export interface MailPayload {
 }
 
 /** In order for each address, so that the link of the last message is the valid one. */
-export const toJob = (kind: MailJob, payload: MailPayload): NewJob => ({
+export const toJob = (kind: MailJob, payload: MailPayload, key = toAddressKey(payload.address)): NewJob => ({
   kind,
-  key: toAddressKey(payload.address),
+  key,
   payload: JSON.stringify(payload),
 })
+
+const STATEMENTS = toStatements(
+  { removeJobs: 'DELETE FROM cardea_jobs WHERE kind = $1 AND key >= $2 AND key < $3 RETURNING key, payload' },
+  'mail.',
+)
+
+/** Follows the keys that begin with this word. */
+export const toEnd = (key: string): string => `${key.split(' ')[0]}!`
+
+/** Those with keys from one to the other. Returns what they were. */
+export function* removeJobs(kind: string, from: string, to: string): StoreSteps<readonly NewJob[]> {
+  const rows = yield one(STATEMENTS.removeJobs, kind, from, to)
+  return rows.map((row) => ({ kind, key: textOf(row, 'key'), payload: textOf(row, 'payload') }))
+}

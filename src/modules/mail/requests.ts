@@ -8,18 +8,19 @@ import { digestHex } from '../../base/encoding.ts'
 import { badRequest, Refusal } from '../../base/errors.ts'
 import { toPeerKey } from '../../base/peer-key.ts'
 import type { Call, OperationDeps } from '../../dialects/admin-api/operation.ts'
-import type { NewJob } from '../../directory/store-port/jobs.ts'
-import { type Engine, numberOf, type OneStep, one, type Row } from '../../store/engine.ts'
+import type { Job, NewJob } from '../../directory/store-port/jobs.ts'
+import { type Engine, numberOf, type OneStep, one, type Row, type StoreSteps } from '../../store/engine.ts'
 import { lockCounters } from '../../store/operations/changes.ts'
 import { putJobs } from '../../store/operations/jobs.ts'
 import { toStatements } from '../../store/statements.ts'
+import { removeJobs, toEnd } from './queue.ts'
 import { isMailOn, type MailSettings } from './settings.ts'
 
 const STATEMENTS = toStatements(
   {
     findRequests: 'SELECT requests, until FROM cardea_mail_requests WHERE key = $1 AND until > $2',
     addRequest: `INSERT INTO cardea_mail_requests (key, requests, until) VALUES ($1, 1, $2)
-      ON CONFLICT (key) DO UPDATE SET requests = cardea_mail_requests.requests + 1`,
+      ON CONFLICT (key) DO UPDATE SET requests = cardea_mail_requests.requests + 1 RETURNING requests`,
     purgeRequests: 'DELETE FROM cardea_mail_requests WHERE until <= $1 RETURNING key',
   },
   'mail.',
@@ -45,9 +46,29 @@ export async function countRequest(
   address: string,
   job: NewJob | undefined,
 ): Promise<void> {
-  const options = deps.options()
-  if (!isMailOn(options)) throw badRequest('This server sends no messages: mail.url is empty.')
+  const options = requireMailOn(deps)
   await addRequest(deps.statements, { address, peer: caller.peer, now: nowSeconds(deps.clock), job }, options)
+}
+
+/** For an administrator, whom requests of strangers for the same mailbox must not keep from sending. */
+export async function addUncounted(deps: Pick<OperationDeps, 'statements' | 'options'>, job: NewJob): Promise<void> {
+  requireMailOn(deps)
+  await deps.statements.transact(function* () {
+    yield* lockCounters()
+    yield* replaceJob(job)
+  })
+}
+
+function requireMailOn({ options }: Pick<OperationDeps, 'options'>): MailSettings {
+  const settings = options()
+  if (!isMailOn(settings)) throw badRequest('This server sends no messages: mail.url is empty.')
+  return settings
+}
+
+/** Where several wait, the link of the last one is the valid one. */
+function* replaceJob(job: NewJob): StoreSteps<void> {
+  if (job.kind === 'mail.verify-address') yield* removeJobs(job.kind, job.key, toEnd(job.key))
+  yield* putJobs([job])
 }
 
 /** In one transaction. */
@@ -61,9 +82,19 @@ export async function addRequest(engine: Engine, request: MailRequest, settings:
     for (const { find, limit } of counters) requireBelow(yield find, limit, now)
     yield one(STATEMENTS.purgeRequests, now)
     for (const { key } of counters) yield one(STATEMENTS.addRequest, key, now + HOUR_SECONDS)
-    if (job) yield* putJobs([job])
+    if (job) yield* replaceJob(job)
   })
 }
+
+/** Returns how many attempts of the job had an uncertain outcome, with this one. */
+export async function countUncertain(engine: Engine, { id, begunMs }: Job, now: number): Promise<number> {
+  const key = digestHex('sha256', `uncertain ${id} ${begunMs}`)
+  const [row] = await engine.ask(one(STATEMENTS.addRequest, key, now + UNCERTAIN_SECONDS))
+  return row ? numberOf(row, 'requests') : 0
+}
+
+/** Longer than a message is tried. */
+const UNCERTAIN_SECONDS = 2 * 86_400
 
 interface Counter {
   readonly key: string

@@ -9,7 +9,6 @@ import { toAddressKey } from '../../directory/users/address.ts'
 import { isNamedByAddress, NAMED_BY_ADDRESS } from '../../directory/users/apart.ts'
 import { requireName } from '../../directory/users/check-user.ts'
 import { requireFreeLink, spendLink } from '../password-links/links.ts'
-import { doAddressesSignIn } from './settings.ts'
 
 export interface SignUp {
   readonly name: string
@@ -30,10 +29,10 @@ export async function isNameTaken({ directory }: OperationDeps, name: string): P
   return directory.isAdministrator(name) || (await directory.findUser(name)) !== undefined
 }
 
-/** Checked again when the user is created. */
-export function requireApart({ options }: Pick<OperationDeps, 'options'>, { name, address }: SignUp): void {
-  const isApart = isNamedByAddress({ name, address: { text: address, verifiedAt: 0 } })
-  if (doAddressesSignIn(options()) && !isApart) throw badRequest(NAMED_BY_ADDRESS)
+/** A name with @ that is not the address may be the address of another person. */
+export function requireNamedApart({ name, address }: SignUp): void {
+  requireName(name)
+  if (!isNamedByAddress({ name, address: { text: address, verifiedAt: 0 } })) throw badRequest(NAMED_BY_ADDRESS)
 }
 
 export const requireSignUp = (deps: OperationDeps, token: string) => requireFreeLink<SignUp>(deps, SIGN_UP, token)
