@@ -85,6 +85,19 @@ describe('a link that undoes a change of the address', () => {
     assert.deepEqual(errorOf(await undo(thief, 'evil')), NOT_FOUND)
   })
 
+  it('ends no other one while its use is refused', async () => {
+    await addUser('ema', 'ema@example.com')
+    await changeAddress('ema', 'ema@evil.example')
+    await changeAddress('ema', 'ema@evil2.example')
+    const first = tokenOf(await mailServer.take('ema@example.com'))
+    const second = tokenOf(await mailServer.take('ema@evil.example'))
+    await addUser('eli', 'ema@example.com')
+    assert.deepEqual(errorOf(await undo(first)), [409, 'conflict'])
+    assert.equal((await undo(second, 'back')).status, 200)
+    await setAddress('eli', null)
+    assert.equal((await undo(first)).status, 200)
+  })
+
   it('is sent once for each change, and for none that was refused', async () => {
     await addUser('cat', 'cat@example.com')
     await addUser('dog', 'dog@example.com')
@@ -99,7 +112,51 @@ describe('a link that undoes a change of the address', () => {
   })
 })
 
+describe('a role that needs a second factor', () => {
+  it('locks an account that is taken back without its passkey, until an administrator enables it', async (t) => {
+    const options = { admin: { 'second-factor-roles': 'boss' }, passkeys: { 'rp-id': 'db.example.com' } }
+    const strict = await startMailClient(t, options)
+    await strict.addUser('ira', 'ira@example.com')
+    const as = 'ira:first'
+    const { options: wanted } = (await strict.ask({ as, path: `${ACCOUNT}/passkeys/options` })).json
+    const response = createAuthenticator('https://db.example.com').create(wanted)
+    assert.equal((await strict.ask({ as, path: `${ACCOUNT}/passkeys`, body: { label: 'own', response } })).status, 200)
+    const token = tokenOf(await strict.mailServer.take('ira@example.com'))
+    const roles = { method: 'PUT', as: AS_ADMIN, path: `${API}/users/ira/roles`, body: { add: ['boss'] } }
+    assert.equal((await strict.ask(roles)).status, 200)
+    const signIn = () => strict.ask({ path: '/_session', body: { name: 'ira', password: 'mine' } })
+    const taken = await strict.undo(token)
+    assert.deepEqual([taken.status, taken.json.needsAdministrator], [200, true])
+    assert.equal((await signIn()).status, 401)
+    const active = { method: 'PUT', as: AS_ADMIN, path: `${API}/users/ira/active`, body: { active: true } }
+    assert.equal((await strict.ask(active)).status, 200)
+    assert.equal((await signIn()).status, 200)
+  })
+})
+
 describe('a message that waits', () => {
+  it('to an address that was mistyped ends with a request for the right one', async (t) => {
+    const refusing = await startMailClient(
+      t,
+      {},
+      {
+        onRcptTo({ address }, _session, done) {
+          done(address.endsWith('.typo') ? Object.assign(new Error('try later'), { responseCode: 451 }) : null)
+        },
+      },
+    )
+    await refusing.addUser('gia')
+    await refusing.requestAddress('gia', 'gia@example.typo')
+    const listWaiting = async (): Promise<readonly { address: string; problem: string }[]> =>
+      (await refusing.ask({ as: AS_ADMIN, method: 'GET', path: `${API}/messages` })).json.messages
+    await waitUntil(async () => (await listWaiting()).some(({ problem }) => problem !== ''))
+    await refusing.requestAddress('gia', 'gia@example.com')
+    const token = tokenOf(await refusing.mailServer.take('gia@example.com'))
+    await waitUntil(async () => (await listWaiting()).every(({ address }) => address !== 'gia@example.com'))
+    assert.deepEqual(await listWaiting(), [])
+    assert.equal((await refusing.confirmAddress(token)).status, 200)
+  })
+
   it('of a deleted user is not sent for a later user of the name', async (t) => {
     let isOpen = false
     const held: (() => void)[] = []
@@ -110,9 +167,11 @@ describe('a message that waits', () => {
         onConnect: (_session, done) => (isOpen ? done() : void held.push(done)),
       },
     )
-    await slow.addUser('eva')
     // as many as are sent at the same time
-    for (const index of Array(8).keys()) await slow.requestAddress('eva', `eva@${index}.example`)
+    for (const index of Array(8).keys()) {
+      await slow.addUser(`eva${index}`)
+      await slow.requestAddress(`eva${index}`, `eva@${index}.example`)
+    }
     await waitUntil(() => held.length === 8)
     await slow.addUser('gus')
     await slow.requestAddress('gus', 'gus@example.com')

@@ -33,6 +33,8 @@ async function signIn(sub: string, claims: object, provider: Provider = 'trusted
   return { name, address: reply.json.address }
 }
 
+const now = () => Math.floor(Date.now() / 1000)
+
 const verified = (email: string) => ({ email, email_verified: true })
 
 describe('an address of an identity provider', () => {
@@ -66,6 +68,17 @@ describe('an address of an identity provider', () => {
     const path = '/_cardea/api/users/cat/external-accounts'
     assert.equal((await client.ask({ as: AS_ADMIN, path, body: link })).status, 200)
     assert.deepEqual(await signIn('c-1', verified('c-1@example.com')), { name: 'cat', address: 'cat@example.com' })
+  })
+
+  it('gets a message about the first password, too', async () => {
+    trusted.state.idToken = { sub: 'ivy', preferred_username: 'ivy', ...verified('ivy@example.com'), auth_time: now() }
+    const browser = createBrowser(document)
+    await browser.finish('trusted', await browser.visit('trusted', { fresh: true }))
+    const headers = { ...browser.session(), origin: document }
+    const body = { password: 'my-first-password' }
+    const set = await client.ask({ method: 'PUT', path: '/_cardea/account/password', headers, body })
+    assert.equal(set.status, 200, set.body)
+    assert.match((await mailServer.take('ivy@example.com')).subject ?? '', /^Your password/)
   })
 
   it('of an access token counts, too', async () => {

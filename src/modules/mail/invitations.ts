@@ -13,7 +13,7 @@ import { lockCounters } from '../../store/operations/changes.ts'
 import { toStatements } from '../../store/statements.ts'
 import { createLink, type FreePurpose, requireFreeLink, SET_PASSWORD, spendLink } from '../password-links/links.ts'
 import { requireAddress } from './addresses.ts'
-import { removeJobs, toEnd, toJob } from './queue.ts'
+import { removeJobs, toJob, toLastKey } from './queue.ts'
 import { addUncounted } from './requests.ts'
 import { ADDRESS_OWNER, INVITATION_LIST, INVITED, type InvitationView, NO_NAME, REQUESTED } from './schemas.ts'
 import { doAddressesSignIn, isMailOn } from './settings.ts'
@@ -68,7 +68,7 @@ export const INVITATION_OPERATIONS = {
       const isFound = await statements.transact(function* (): StoreSteps<boolean> {
         yield* lockCounters()
         const key = toAddressKey(address)
-        const jobs = yield* removeJobs('mail.invitation', key, toEnd(key))
+        const jobs = yield* removeJobs('mail.invitation', key, toLastKey(key))
         const links = yield one(STATEMENTS.removeInvitation, key)
         return jobs.length + links.length > 0
       })

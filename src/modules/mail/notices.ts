@@ -10,17 +10,25 @@ import { isDeepStrictEqual } from 'node:util'
 import { nowSeconds } from '../../base/clock.ts'
 import type { OperationDeps } from '../../dialects/admin-api/operation.ts'
 import { idOf } from '../../directory/account.ts'
+import { needsFactor } from '../../directory/accounts.ts'
 import { type Caller, withCheck } from '../../directory/caller.ts'
 import type { NewJob } from '../../directory/store-port/jobs.ts'
 import { toAddressKey } from '../../directory/users/address.ts'
-import { findTotp, isSameTotp, type User, type UserRecord, withField } from '../../directory/users/user.ts'
+import { findTotp, hasPasskeys, isSameTotp, type User, type UserRecord, withField } from '../../directory/users/user.ts'
 import { isUsable } from '../../passwords/schemes.ts'
-import { one, type StoreSteps } from '../../store/engine.ts'
+import type { StoreSteps } from '../../store/engine.ts'
 import { putJobs } from '../../store/operations/jobs.ts'
 import type { UserTurn } from '../../store/operations/users.ts'
-import { toStatements } from '../../store/statements.ts'
-import { type FreePurpose, invalidLink, requireFreeLink, spendLink } from '../password-links/links.ts'
+import {
+  type FreePurpose,
+  invalidLink,
+  removeLinks,
+  requireFreeLink,
+  returnLinks,
+  spendLink,
+} from '../password-links/links.ts'
 import type { MessageName } from './messages.ts'
+import { removeJobs, toLastKey } from './queue.ts'
 import { isMailOn, type StoredWith } from './settings.ts'
 
 export const NOTICE_JOB = 'mail.notice'
@@ -43,28 +51,21 @@ export const TAKE_BACK: FreePurpose = {
   name: 'undo-address',
   page: 'undo-link',
   lifetimeSeconds: 7 * 86_400,
-  onUse: ({ name }) => endNotices(name, toEnd(name)),
+  onUse: ({ name }) => endNotices(name, toLastKey(name)),
 }
-
-const STATEMENTS = toStatements(
-  {
-    removeNoticeJobs: `DELETE FROM cardea_jobs WHERE kind = '${NOTICE_JOB}' AND key >= $1 AND key < $2 RETURNING id`,
-    removeNoticeLinks: `DELETE FROM cardea_links WHERE purpose = '${TAKE_BACK.name}' AND name >= $1 AND name < $2
-      RETURNING digest`,
-  },
-  'mail.',
-)
 
 /** The key of a job and of its link: those of one user are in the order of the changes. */
 const toKey = (id: string, sequence: number, message: string): string =>
   `${id} ${String(sequence).padStart(16, '0')} ${message}`
 
-/** Follows all keys of the same user. */
-const toEnd = (key: string): string => `${key.split(' ')[0]}!`
-
-function* endNotices(from: string, to: string): StoreSteps<void> {
-  yield one(STATEMENTS.removeNoticeJobs, from, to)
-  yield one(STATEMENTS.removeNoticeLinks, from, to)
+/** Returns what brings them back. */
+function* endNotices(from: string, to: string): StoreSteps<() => StoreSteps<void>> {
+  const jobs = yield* removeJobs(NOTICE_JOB, from, to)
+  const links = yield* removeLinks(TAKE_BACK.name, from, to)
+  return function* () {
+    yield* returnLinks(links)
+    yield* putJobs(jobs)
+  }
 }
 
 export function* addNotices(changes: readonly UserTurn[], settings: () => StoredWith): StoreSteps<void> {
@@ -72,7 +73,7 @@ export function* addNotices(changes: readonly UserTurn[], settings: () => Stored
   for (const { after, change, sequence } of changes) {
     if (change?.before?.kind !== 'user') continue
     const id = idOf(change.before)
-    if (isTakenAway(change.before, after)) yield* endNotices(`${id} `, toEnd(id))
+    if (isTakenAway(change.before, after)) yield* endNotices(`${id} `, toLastKey(id))
     else jobs.push(...listNotices(change.before, after, change.at).map((notice) => toJob(notice, sequence)))
   }
   if (jobs.length > 0 && isMailOn(settings())) yield* putJobs(jobs)
@@ -107,9 +108,9 @@ function listNotices(before: User, after: User, at: number): readonly Notice[] {
   ]
 }
 
-/** Another stored form of the same password ends no session. */
+/** The first one, too. Another stored form of the same password ends no session. */
 const hasNewPassword = (before: User, after: User): boolean =>
-  isUsable(before.password) &&
+  isUsable(after.password) &&
   !isDeepStrictEqual(before.password, after.password) &&
   before.sessionEpoch.generation !== after.sessionEpoch.generation
 
@@ -148,19 +149,30 @@ export async function takeBack(
   deps: OperationDeps,
   caller: Caller,
   { token, password }: { readonly token: string; readonly password: string },
-): Promise<Notice> {
+): Promise<Notice & Pick<User, 'isActive'>> {
   const { link, notice, requireSame } = await requireNotice(deps, token)
   const use = { link, caller: withCheck(caller, requireSame), onUse: TAKE_BACK.onUse }
   const now = nowSeconds(deps.clock)
-  await spendLink(deps, use, (once) =>
-    deps.directory.changeUser(notice.name, once, (user) => restore(user, notice, now), {
-      password: { password },
-      endsSessions: true,
-      isOwnPassword: true,
-    }),
+  const factorRoles = deps.options().admin['second-factor-roles']
+  const change = (user: User) => withoutBypass(user, restore(user, notice, now), factorRoles)
+  const options = { password: { password }, endsSessions: true, isOwnPassword: true }
+  const { isActive } = await spendLink(deps, use, (once) =>
+    deps.directory.changeUser(notice.name, once, change, options),
   )
-  return notice
+  return { ...notice, isActive }
 }
+
+/**
+ * A user whose role needs a second factor could set up a new one after the last one was removed, and so could a thief of
+ * the mailbox. The account is disabled until an administrator has found out whose it is.
+ */
+function withoutBypass(before: User, after: User, factorRoles: readonly string[]): User {
+  const roles = [...after.document.roles, ...(after.links ?? []).flatMap(({ roles: given = [] }) => given)]
+  const isBypass = hasFactor(before) && !hasFactor(after) && needsFactor(roles, factorRoles)
+  return isBypass ? { ...after, isActive: false } : after
+}
+
+const hasFactor = (user: User): boolean => findTotp(user) !== undefined || hasPasskeys(user)
 
 /**
  * With the former address, and without passkeys and accounts at providers that were added since the change: access tokens

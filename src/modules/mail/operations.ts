@@ -8,7 +8,7 @@ import {
   requireOwnPassword,
 } from '../../dialects/admin-api/operation.ts'
 import { PASSWORD_RULES } from '../../dialects/admin-api/schemas/account.ts'
-import { nullable, object, text } from '../../dialects/admin-api/schemas/schema.ts'
+import { flag, nullable, object, text } from '../../dialects/admin-api/schemas/schema.ts'
 import { requireExistingUser, requireManagedUser } from '../../dialects/admin-api/users/delegation.ts'
 import { idOf } from '../../directory/account.ts'
 import type { NewJob } from '../../directory/store-port/jobs.ts'
@@ -126,10 +126,13 @@ export const MAIL_OPERATIONS = {
     summary:
       'Take the account back with such a link and a new password: ends all sessions and tokens, restores the address, and removes what was added since to sign in',
     body: CHOSEN_PASSWORD,
-    reply: ADDRESS_OWNER,
+    reply: object({
+      ...ADDRESS_OWNER.properties,
+      'needsAdministrator?': flag('Whether the user is disabled until an administrator enables it again.'),
+    }),
     async run(deps, { caller, body }) {
-      const { name, address } = await takeBack(deps, caller, body)
-      return { name, address }
+      const { name, address, isActive } = await takeBack(deps, caller, body)
+      return { name, address, ...(!isActive && { needsAdministrator: true }) }
     },
   }),
   'user.address': operation('GET /users/{name}/address', 'userAdmin', {

@@ -32,7 +32,7 @@ const STATEMENTS = toStatements(
 )
 
 /** Follows the keys that begin with this word. */
-export const toEnd = (key: string): string => `${key.split(' ')[0]}!`
+export const toLastKey = (key: string): string => `${key.split(' ')[0]}!`
 
 /** Those with keys from one to the other. Returns what they were. */
 export function* removeJobs(kind: string, from: string, to: string): StoreSteps<readonly NewJob[]> {

@@ -11,7 +11,7 @@ import { CONSOLE_PATH } from '../../base/own-paths.ts'
 import type { OperationDeps } from '../../dialects/admin-api/operation.ts'
 import { type Caller, type CheckWrite, PROGRAM, withCheck, withConfirm } from '../../directory/caller.ts'
 import { type ExternalAccount, findTotp, isExpired, type User, withField } from '../../directory/users/user.ts'
-import { type Engine, manyKeys, numberOf, one, type StoreSteps, textOf } from '../../store/engine.ts'
+import { type Engine, many, manyKeys, numberOf, one, type Row, type StoreSteps, textOf } from '../../store/engine.ts'
 import { requireKey } from '../../store/limits.ts'
 import { lockCounters } from '../../store/operations/changes.ts'
 import type { UserTurn } from '../../store/operations/users.ts'
@@ -29,9 +29,11 @@ export interface LinkPurpose {
 
 /** A purpose whose owner need not be a user. */
 export interface FreePurpose extends Omit<LinkPurpose, 'toVersion'> {
-  /** What else ends when a link is used, in the same transaction. */
-  onUse?(link: LinkRecord): StoreSteps<void>
+  /** What else ends when a link is used, in the same transaction. Returns what brings it back if the use is refused. */
+  onUse?(link: LinkRecord): StoreSteps<Undo>
 }
+
+type Undo = () => StoreSteps<void>
 
 export const SET_PASSWORD: LinkPurpose = {
   name: 'password',
@@ -71,6 +73,8 @@ const LINK_STATEMENTS = toStatements(
         data = excluded.data, expires_at = excluded.expires_at`,
     findLink: 'SELECT purpose, name, digest, version, data, expires_at FROM cardea_links WHERE digest = $1',
     removeLink: 'DELETE FROM cardea_links WHERE digest = $1 RETURNING digest',
+    removeLinks: `DELETE FROM cardea_links WHERE purpose = $1 AND name >= $2 AND name < $3
+      RETURNING purpose, name, digest, version, data, expires_at`,
     removeLinkOf: `DELETE FROM cardea_links WHERE name = $1 AND purpose = '${SET_PASSWORD.name}' RETURNING digest`,
     returnLink: `INSERT INTO cardea_links (purpose, name, digest, version, data, expires_at)
       VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
@@ -105,25 +109,39 @@ const toRow = ({ purpose, name, digest, version, data, expiresAt }: LinkRecord) 
 
 export async function findLink(engine: Engine, digest: string): Promise<LinkRecord | undefined> {
   const [row] = await engine.ask(one(LINK_STATEMENTS.findLink, digest))
-  return (
-    row && {
-      purpose: textOf(row, 'purpose'),
-      name: textOf(row, 'name'),
-      digest: textOf(row, 'digest'),
-      version: textOf(row, 'version'),
-      data: textOf(row, 'data'),
-      expiresAt: numberOf(row, 'expires_at'),
-    }
-  )
+  return row && readLink(row)
 }
 
-/** Returns whether it was there: of several requests with the link one gets it. */
-const takeLink = (engine: Engine, link: LinkRecord, onUse: FreePurpose['onUse']): Promise<boolean> =>
-  engine.transact(function* (): StoreSteps<boolean> {
+const readLink = (row: Row): LinkRecord => ({
+  purpose: textOf(row, 'purpose'),
+  name: textOf(row, 'name'),
+  digest: textOf(row, 'digest'),
+  version: textOf(row, 'version'),
+  data: textOf(row, 'data'),
+  expiresAt: numberOf(row, 'expires_at'),
+})
+
+/** Those of one purpose with names from one to the other. Returns what they were. */
+export function* removeLinks(purpose: string, from: string, to: string): StoreSteps<readonly LinkRecord[]> {
+  return (yield one(LINK_STATEMENTS.removeLinks, purpose, from, to)).map(readLink)
+}
+
+/** A link that was made meanwhile stays. */
+export function* returnLinks(links: readonly LinkRecord[]): StoreSteps<void> {
+  if (links.length > 0) yield many(LINK_STATEMENTS.returnLink, links.map(toRow))
+}
+
+/** Returns what brings it back, if it was there: of several requests with the link one gets it. */
+const takeLink = (engine: Engine, link: LinkRecord, onUse: FreePurpose['onUse']): Promise<Undo | undefined> =>
+  engine.transact(function* (): StoreSteps<Undo | undefined> {
     yield* lockCounters()
-    const isTaken = (yield one(LINK_STATEMENTS.removeLink, link.digest)).length > 0
-    if (isTaken && onUse) yield* onUse(link)
-    return isTaken
+    if ((yield one(LINK_STATEMENTS.removeLink, link.digest)).length === 0) return undefined
+    const undo = onUse ? yield* onUse(link) : undefined
+    return function* () {
+      yield* lockCounters()
+      yield* returnLinks([link])
+      if (undo) yield* undo()
+    }
   })
 
 interface LinkUse {
@@ -141,18 +159,17 @@ export async function spendLink<T>(
   { link, caller, onUse }: LinkUse,
   write: (caller: Caller) => Promise<T>,
 ): Promise<T> {
-  let isTaken = false
+  let undo: Undo | undefined
   const confirm = async () => {
-    isTaken ||= await takeLink(statements, link, onUse)
-    if (!isTaken) throw invalidLink()
+    undo ??= await takeLink(statements, link, onUse)
+    if (!undo) throw invalidLink()
     return caller.confirm()
   }
   try {
     return await write(withConfirm(caller, confirm))
   } catch (error) {
     // after another failure the write may have happened
-    if (isTaken && error instanceof Refusal && error.code !== 'store_unavailable')
-      await statements.ask(one(LINK_STATEMENTS.returnLink, ...toRow(link)))
+    if (undo && error instanceof Refusal && error.code !== 'store_unavailable') await statements.transact(undo)
     throw error
   }
 }
@@ -160,8 +177,9 @@ export async function spendLink<T>(
 const TOKEN_BYTES = 32
 
 /** Begins with `console.public-url`. Without it a link is a path: the host that a request names may be that of an attacker. */
-export async function createLink(deps: CreatingDeps, purpose: LinkPurpose, user: User, data = ''): Promise<NewLink> {
-  const link = await createLinkFor(deps, purpose, { name: user.name, version: purpose.toVersion(user), data })
+export async function createLink(deps: CreatingDeps, purpose: LinkPurpose, user: User): Promise<NewLink> {
+  const owner = { name: user.name, version: purpose.toVersion(user), data: '' }
+  const link = await createLinkFor(deps, purpose, owner)
   if (!link) throw new TypeError('A link without a condition is always stored')
   return link
 }

@@ -51,5 +51,7 @@ export const texts = {
     title: (name: string) => `Get the account ${name} back`,
     done: 'The account is yours again',
     doneText: (name: string) => `Sign in as ${name} with the new password. All sessions have ended.`,
+    lockedText: (name: string) =>
+      `All sessions have ended. Ask an administrator to enable ${name} again: the account needs a second factor, and has none now.`,
   },
 } as const

@@ -13,6 +13,10 @@ interface Link {
   readonly canLink?: boolean
 }
 
+interface Used {
+  readonly needsAdministrator?: boolean
+}
+
 /** What a link with which a password is chosen does. */
 export interface LinkKind {
   readonly find: string
@@ -23,6 +27,8 @@ export interface LinkKind {
     readonly title: (name: string) => string
     readonly done: string
     readonly doneText: (name: string) => string
+    /** In place of it, if the user is disabled until an administrator enables it. */
+    readonly lockedText?: (name: string) => string
   }
 }
 
@@ -52,12 +58,14 @@ export const NoLink = ({ title, reason }: { readonly title: string; readonly rea
 
 function LinkForm({ link: { name, passwordRules, canLink }, token, kind }: LinkProps & { readonly link: Link }) {
   const [password, setPassword] = useState('')
-  const [isDone, setDone] = useState(false)
+  const [done, setDone] = useState<Used>()
   const { submit, isBusy, problem } = useSubmit(async () => {
-    await api.post(kind.use, { token, password })
-    setDone(true)
+    setDone(await api.post<Used>(kind.use, { token, password }))
   })
-  if (isDone) return <LinkDone title={kind.texts.done} text={kind.texts.doneText(name)} />
+  if (done) {
+    const toText = (done.needsAdministrator && kind.texts.lockedText) || kind.texts.doneText
+    return <LinkDone title={kind.texts.done} text={toText(name)} />
+  }
   return (
     <form class="card" onSubmit={submit}>
       <h1>{kind.texts.title(name)}</h1>
