@@ -17,6 +17,12 @@ export function requireStorableText(text: string, what: string): void {
   if (!isStorable(text)) throw new Refusal('bad_request', { detail: `This cannot be stored as ${what}` })
 }
 
+const MAX_FOREIGN_LENGTH = 500
+
+/** The words of another server may contain anything. */
+export const toStorable = (text: string): string =>
+  text.slice(0, MAX_FOREIGN_LENGTH).toWellFormed().replaceAll('\0', '\ufffd')
+
 /** The size of one page. A larger page would block other requests for too long. */
 export function requirePageSize(limit: number): void {
   if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_ROWS) return

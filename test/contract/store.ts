@@ -13,6 +13,7 @@ import { FEED_TESTS } from './store-feed.ts'
 import { JOB_TESTS } from './store-jobs.ts'
 import { LISTING_TESTS } from './store-listing.ts'
 import { MAIL_REQUEST_TESTS } from './store-mail-requests.ts'
+import { MIRROR_TESTS } from './store-mirror.ts'
 import { RECOVERY_CODE_TESTS } from './store-one-time-secrets.ts'
 import { PASSWORD_LINK_TESTS } from './store-password-links.ts'
 import { PROCESS_TESTS } from './store-processes.ts'
@@ -66,6 +67,7 @@ export const STORE_TESTS: Readonly<Record<string, StoreTests>> = {
   nodes: NODE_TESTS,
   jobs: JOB_TESTS,
   'databases of users': USER_DATABASE_TESTS,
+  'copy of users': MIRROR_TESTS,
   settings: SETTING_TESTS,
   'time of the store': TIME_TESTS,
   'audit trail': AUDIT_TESTS,

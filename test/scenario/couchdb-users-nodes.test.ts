@@ -1,6 +1,6 @@
-/** Users that stay in CouchDB, written at the node that follows the feed and at the one that does not. */
+/** Users that stay in CouchDB, with a store in PostgreSQL. */
 import assert from 'node:assert/strict'
-import { it } from 'node:test'
+import { after, it } from 'node:test'
 import { connectPostgres } from '../store/postgres-server.ts'
 import { openPouchdbServer } from '../support/pouchdb-server.ts'
 import { startServer } from '../support/server.ts'
@@ -8,11 +8,29 @@ import { beforeDocument } from '../support/upstream.ts'
 import { createActs, IN_COUCHDB, toDocument, toId } from '../support/users-in-couchdb.ts'
 import { waitUntil } from '../support/wait.ts'
 
+const postgres = await connectPostgres()
+after(() => postgres.stop())
+
 const ROUNDS = 10
 
+it('documents that are no users, or have conflicts, hold nothing up, whatever their ids are', async (t) => {
+  const database = await openPouchdbServer(t)
+  const users = database.open('_users')
+  const odd = ['a\0b', 'x'.repeat(5000), `role\0`].map((name) => toDocument(name))
+  await users.bulkDocs([...odd, toDocument('ada'), toDocument('both')])
+  await users.bulkDocs([{ ...toDocument('both', 'theirs'), _rev: `1-${'f'.repeat(32)}` }], { new_edits: false })
+  const store = { store: { url: await postgres.createPlace() } }
+  const server = await startServer(t, beforeDocument(database.url), IN_COUCHDB, store)
+  const { isReady, signIn, findHealth, becomes } = createActs(server)
+  await isReady()
+  assert.deepEqual([(await signIn('ada')).status, (await signIn('both', 'theirs')).status], [200, 401])
+  assert.match((await findHealth())?.problem ?? '', /^3 documents are left out, 1 users have conflicts/)
+  await users.put(toDocument('y'.repeat(6000)))
+  await users.put(toDocument('members', 'pw', { 'a\0b': 'c\0d\ud800' }))
+  await becomes(200, 'members')
+})
+
 it('a change at either node is complete, whichever node writes it to the store first', async (t) => {
-  const postgres = await connectPostgres()
-  t.after(() => postgres.stop())
   const store = { store: { url: await postgres.createPlace() } }
   const database = await openPouchdbServer(t)
   const users = database.open('_users')

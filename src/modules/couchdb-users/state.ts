@@ -1,5 +1,7 @@
 // What the store knows of the copy: how far the feed is followed, which process follows it, and what is left out.
+import { createHash } from 'node:crypto'
 import { type Engine, many, manyKeys, numberOf, one, type Row, type StoreSteps, textOf } from '../../store/engine.ts'
+import { isKey, toStorable } from '../../store/limits.ts'
 import { toStatements } from '../../store/statements.ts'
 
 /**
@@ -115,12 +117,18 @@ export function* advanceMirror(advance: Advance): StoreSteps<void> {
   const { holder, nowMs, freshMs, progress, refused = [], accepted = [] } = advance
   const [row] = yield one(STATEMENTS.advance, holder, nowMs + LEASE_MS, freshMs, JSON.stringify(progress))
   if (!row) throw new LeaseLost('another process follows the users by now')
-  if (accepted.length > 0) yield manyKeys(STATEMENTS.removeRefused, accepted)
+  if (accepted.length > 0) yield manyKeys(STATEMENTS.removeRefused, accepted.map(toKey))
   if (refused.length > 0)
     yield many(
       STATEMENTS.putRefused,
-      refused.map(({ document, kind, reason }) => [document, kind, reason]),
+      refused.map(({ document, kind, reason }) => [toKey(document), kind, toStorable(reason)]),
     )
+}
+
+/** An id that the store cannot have, or that is too long for an index, is stored as its beginning and a digest. */
+function toKey(id: string): string {
+  if (isKey(id)) return id
+  return `${toStorable(id.slice(0, 100))}… (SHA-256 ${createHash('sha256').update(JSON.stringify(id)).digest('hex')})`
 }
 
 /** The part of the health. */

@@ -6,7 +6,7 @@ import {
   type NewJob,
 } from '../../directory/store-port/jobs.ts'
 import { type Engine, many, numberOf, one, type Row, type StoreSteps, textOf } from '../engine.ts'
-import { isKey, requireKey, requirePageSize, requireStorableText } from '../limits.ts'
+import { isKey, requireKey, requirePageSize, requireStorableText, toStorable } from '../limits.ts'
 import { STATEMENTS } from '../statements.ts'
 import { lockCounters } from './changes.ts'
 
@@ -74,8 +74,3 @@ const readCount = (row: Row): JobCount => ({
   failedSinceMs: numberOf(row, 'failed_since_ms'),
   problem: textOf(row, 'problem'),
 })
-
-const MAX_PROBLEM_LENGTH = 500
-
-/** The words of another server may contain anything. */
-const toStorable = (text: string): string => text.slice(0, MAX_PROBLEM_LENGTH).toWellFormed().replaceAll('\0', '\ufffd')

@@ -115,11 +115,18 @@ async function runOperation<T>(
 ): Promise<T> {
   let turn = operation.next()
   while (!turn.done) {
-    const rows: readonly Row[] = (await client.query(toQuery(turn.value))).rows
+    const rows: Row[] = []
+    for (const step of splitStep(turn.value)) rows.push(...(await client.query(toQuery(step))).rows)
     turn = operation.next(rows)
   }
   return turn.value
 }
+
+/** A statement without a text for many rows runs once for each of them. */
+const splitStep = (step: StoreStep): readonly StoreStep[] =>
+  step.kind === 'one' || findBulk(step.statement) !== undefined
+    ? [step]
+    : step.rows.map((values) => ({ kind: 'one', statement: step.statement, values }))
 
 /** Named, so that each connection prepares a statement once. */
 function toNamedQuery(step: StoreStep): QueryConfig {
@@ -133,7 +140,7 @@ function toUnnamedQuery(step: StoreStep): QueryConfig {
   if (step.kind === 'one') return { text: toPostgres(name, text), values: [...step.values] }
   const width = step.rows[0]?.length ?? 0
   const columns = Array.from({ length: width }, (_, column) => step.rows.map((row) => row[column]))
-  return { text: findBulk(step.statement), values: columns }
+  return { text: findBulk(step.statement) ?? text, values: columns }
 }
 
 /** The server's own clock. `now()` would be the beginning of the transaction. */
@@ -192,9 +199,8 @@ const BULK: ReadonlyMap<string, string> = new Map<string, string>([
 
 export const toPostgres = (name: string, text: string): string => OWN.get(name) ?? text
 
-/** A statement with one parameter compares it with a key. */
-export function findBulk({ name, text }: Statement): string {
+/** A statement with one parameter compares it with a key. `undefined`: it is for one row. */
+export function findBulk({ name, text }: Statement): string | undefined {
   const bulk = BULK.get(name) ?? (text.includes('$2') ? text : text.replace('= $1', '= ANY ($1::text[])'))
-  if (bulk === text) throw new TypeError(`There is no statement for many rows of ${name}`)
-  return bulk
+  return bulk === text ? undefined : bulk
 }

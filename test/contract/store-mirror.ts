@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { advanceMirror, claimMirror, countRefused, listRefusedDocuments } from '../../src/modules/couchdb-users/state.ts'
+import type { StoreTests } from './store.ts'
+
+const PROGRESS = { copy: 'c', phase: 'filling', since: '1', checkpoint: '', done: 1, pending: 2 } as const
+const PREFIX = 'org.couchdb.user:'
+
+/** What clients of CouchDB can call a document. */
+const IDS = ['ada', 'a\0b', '\ud800', 'x'.repeat(5000), `${'x'.repeat(5000)}y`, '\u{1f600}'.repeat(2000)]
+
+export const MIRROR_TESTS: StoreTests = {
+  async 'notes documents that are no users, whatever their ids are'({ store }) {
+    const { statements } = store
+    await claimMirror(statements, 'a', 0)
+    const advance = (notes: object) =>
+      store.writeUsersWith([], () =>
+        advanceMirror({ holder: 'a', nowMs: 1, freshMs: 0, progress: PROGRESS, ...notes }),
+      )
+    const ids = IDS.map((id) => `${PREFIX}${id}`)
+    const note = (kind: string, reason: string) =>
+      advance({ refused: ids.map((document) => ({ document, kind, reason })) })
+    await note('left-out', `a reason \0 ${'y'.repeat(5000)}`)
+    await note('conflict', 'It has conflicts.')
+    assert.deepEqual(await countRefused(statements), { 'left-out': 0, conflict: IDS.length })
+    const listed = await listRefusedDocuments(statements)
+    assert.ok(listed.some(({ document }) => document === `${PREFIX}ada`))
+    assert.ok(listed.every(({ document, reason }) => document.startsWith(PREFIX) && reason === 'It has conflicts.'))
+    await advance({ accepted: ids.slice(1) })
+    assert.deepEqual(
+      (await listRefusedDocuments(statements)).map(({ document }) => document),
+      [`${PREFIX}ada`],
+    )
+  },
+}
