@@ -102,7 +102,8 @@ export async function ask(
   })
   const bytes = await gatherBytes(response.body, maxBytes)
   const reading = readJson((bytes && readUtf8(bytes)) ?? '')
-  return { status: response.statusCode, body: reading.kind === 'json' ? reading.value : undefined }
+  const value = reading.kind === 'json' ? reading.value : undefined
+  return { status: response.statusCode, body: value, isTooLarge: bytes === undefined }
 }
 
 /** The name the probes use. It needs no user in the database and gets no rights there. */

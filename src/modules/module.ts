@@ -266,7 +266,7 @@ export interface AskedDatabase extends DoorUpstream {
       readonly timeoutMs?: number
       readonly signal?: AbortSignal
     },
-  ): Promise<{ readonly status: number; readonly body: unknown }>
+  ): Promise<{ readonly status: number; readonly body: unknown; readonly isTooLarge?: boolean }>
 }
 
 export type FindDatabase = (door: string) => Pick<AskedDatabase, 'askAs'> | undefined

@@ -166,6 +166,11 @@ describe('a password that CouchDB cannot verify', () => {
   })
 })
 
+const BOTH_PASSWORDS = [
+  ['bob', 'pw'],
+  ['bob', 'other'],
+] as const
+
 describe('users of CouchDB become users of Cardea', () => {
   it('and who could not sign in is disabled', async (t) => {
     const { users, startOwn, startInCouchdb } = await openScene(t, [toDocument('ada'), toDocument('bob')])
@@ -175,7 +180,6 @@ describe('users of CouchDB become users of Cardea', () => {
     const { _rev: revision } = await users.get(toId('bob'))
     const other = { ...toDocument('bob', 'other'), _rev: `${String(revision).split('-')[0]}-${'f'.repeat(32)}` }
     await users.bulkDocs([other], { new_edits: false })
-    await there.becomes(401, 'bob', 'other')
     await waitUntil(async () => (await there.api('GET', '/directory')).json.leftOut.length === 1)
     await there.close()
     const own = await startOwn()
@@ -183,6 +187,7 @@ describe('users of CouchDB become users of Cardea', () => {
     const bob = (await own.api('GET', '/users/bob')).json
     assert.deepEqual([bob.withheld, bob.active], [undefined, false])
     assert.equal((await own.api('PUT', '/users/bob/active', { active: true })).status, 200)
-    assert.deepEqual(await statusesOf(own, [['bob', 'other']]), [200])
+    // which of the two documents was the user's is not known: the password is the last that was
+    assert.deepEqual(await statusesOf(own, BOTH_PASSWORDS), [200, 401])
   })
 })

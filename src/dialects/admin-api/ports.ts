@@ -54,7 +54,7 @@ export interface UpstreamDatabase {
       readonly body?: unknown
       readonly maxBytes?: number
     },
-  ): Promise<{ readonly status: number; readonly body: unknown }>
+  ): Promise<{ readonly status: number; readonly body: unknown; readonly isTooLarge?: boolean }>
 }
 
 /** Accounts at other servers that sign in as users here. */

@@ -55,12 +55,12 @@ export function reviseUser(before: UserRecord | undefined, after: User): User {
 }
 
 /** CouchDB returns this many in `_revisions` by default. */
-const MAX_ANCESTORS = 50
+export const MAX_ANCESTORS = 50
 
 export const ancestorsOf = (record: UserRecord | undefined): Ancestors =>
   (record?.kind === 'user' ? record.document.ancestors : record?.ancestors) ?? []
 
-function withAncestor(before: UserRecord | undefined): Ancestors {
+export function withAncestor(before: UserRecord | undefined): Ancestors {
   const parent = readRevision(revisionOf(before) ?? '')
   return parent ? [parent.digest, ...ancestorsOf(before)].slice(0, MAX_ANCESTORS) : []
 }

@@ -1,13 +1,14 @@
 // Brings users in the store to what documents of the database say, in one transaction with how far the feed is read.
 import { nowSeconds } from '../../base/clock.ts'
+import { Refusal } from '../../base/errors.ts'
 import type { Directory } from '../../directory/directory.ts'
-import type { UserWrite, UserWriteOutcome, WrittenChange } from '../../directory/store-port/users.ts'
+import type { Stored, UserWrite, UserWriteOutcome, WrittenChange } from '../../directory/store-port/users.ts'
 import type { User } from '../../directory/users/user.ts'
 import { NAME_TAKEN } from '../../directory/users/user-writer.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
 import { isUsable, type StoredPassword } from '../../passwords/schemes.ts'
 import type { UsersDatabase } from './database.ts'
-import { type Decision, decide } from './decide.ts'
+import { type Decision, decide, KEEP } from './decide.ts'
 import { type ReadDocument, readCurrent } from './reading.ts'
 import { type Advance, advanceMirror, type RefusedDocument } from './state.ts'
 
@@ -29,7 +30,7 @@ export interface Plan {
   readonly document: ReadDocument
   readonly expected: UserWrite['expected']
   readonly change: WrittenChange
-  readonly isNew: boolean
+  readonly isDistinct: boolean
   readonly decision: Exclude<Decision, { kind: 'ask' }>
 }
 
@@ -46,28 +47,19 @@ export async function applyDocuments(
   const { store } = deps.kernel
   // the feed may have a change of Cardea's own sooner than the store
   await deps.settle(documents.map(({ name }) => name))
-  const plans = await planAll(deps, documents)
+  const plans = await inBatches(documents, (document) => plan(deps, document))
   const renewed = plans.filter(({ decision }) => decision.kind === 'renew')
   const done = await store.writeUsersWith(renewed.flatMap(toWrite), function* (outcomes) {
     if (renewed.length > 0) yield* advanceMirror(before)
     return outcomes.every(isWritten)
   })
   if (!done) return false
-  const again =
-    renewed.length === 0
-      ? []
-      : await planAll(
-          deps,
-          renewed.map(({ document }) => document),
-        )
-  const all = [...plans.filter(({ decision }) => decision.kind !== 'renew'), ...again]
+  const others = plans.filter(({ decision }) => decision.kind !== 'renew')
+  const all = [...others, ...(await inBatches(renewed, ({ document: { id } }) => planCurrent(deps, id)))]
   const writing = all.filter(({ decision }) => decision.kind === 'write')
-  const writes = writing.flatMap(toWrite).map((write, index) => ({
-    ...write,
-    isDistinct: deps.hasFoldedNames() && writing[index]?.isNew === true && write.record.kind === 'user',
-  }))
-  const isDone = await store.writeUsersWith(writes, function* (outcomes) {
-    const isComplete = outcomes.every((outcome) => outcome.kind !== 'conflict')
+  const isDone = await store.writeUsersWith(writing.flatMap(toWrite), function* (outcomes) {
+    const isRenewed = all.some(({ decision }) => decision.kind === 'renew')
+    const isComplete = !isRenewed && outcomes.every((outcome) => outcome.kind !== 'conflict')
     const notes = listNotes(all, new Map(writing.map((plan, index) => [plan, outcomes[index]])))
     yield* advanceMirror({ ...(isComplete ? next : before), ...notes })
     return isComplete
@@ -79,41 +71,65 @@ export async function applyDocuments(
 const isWritten = ({ kind }: UserWriteOutcome): boolean => kind === 'written'
 
 /** With the change only for a deletion: any other may be one of Cardea's own, whose write reports it. */
-export function toWrite({ expected, change, decision, document: { reading } }: Plan): readonly UserWrite[] {
+export function toWrite({ expected, change, decision, document: { reading }, isDistinct }: Plan): readonly UserWrite[] {
   if (decision.kind === 'keep') return []
   const { record } = decision
-  if (record.kind === 'user') return [{ expected, record }]
+  if (record.kind === 'user') return [{ expected, record, isDistinct }]
   const isSeen = reading.kind === 'deleted' && reading.revision !== undefined
   return [{ expected, record, isUncertain: !isSeen, change }]
 }
 
-async function planAll(deps: ApplyDeps, documents: readonly ReadDocument[]): Promise<readonly Plan[]> {
-  const plans: Plan[] = []
-  for (let from = 0; from < documents.length; from += BATCH_SIZE)
-    plans.push(...(await Promise.all(documents.slice(from, from + BATCH_SIZE).map((each) => plan(deps, each)))))
-  return plans
+async function inBatches<T, R>(all: readonly T[], work: (each: T) => Promise<R>): Promise<readonly R[]> {
+  const done: R[] = []
+  for (let from = 0; from < all.length; from += BATCH_SIZE)
+    done.push(...(await Promise.all(all.slice(from, from + BATCH_SIZE).map(work))))
+  return done
 }
 
-export async function plan(deps: ApplyDeps, given: ReadDocument): Promise<Plan> {
-  const { store, clock } = deps.kernel
-  // before the database is asked: what Cardea writes meanwhile has another sequence
-  const stored = await store.findUser(given.name)
-  const before = stored?.record.kind === 'user' ? stored.record : undefined
-  const isNew = before === undefined
-  const now = nowSeconds(clock)
-  const seen = await withRules(deps, given, before)
-  const first = decide(stored, seen, now)
-  const common = {
-    expected: stored?.sequence ?? ('absent' as const),
-    change: { before: stored?.record, at: now },
-    isNew,
-  }
-  if (first.kind !== 'ask') return { ...common, document: seen, decision: first }
-  const current = readCurrent(given.id, await deps.database.findDocument(given.id), deps.prefix)
-  const document = await withRules(deps, current, before)
-  const decision = decide(stored, document, now)
-  if (decision.kind === 'ask') throw new TypeError('the document itself was not enough')
-  return { ...common, document, decision }
+/** Decides about a line of the feed; with the document itself if that is needed. */
+async function plan(deps: ApplyDeps, document: ReadDocument): Promise<Plan> {
+  return (await tryPlan(deps, document, async () => document)) ?? planCurrent(deps, document.id)
+}
+
+/** Decides about the document as it is now. */
+export async function planCurrent(deps: ApplyDeps, id: string): Promise<Plan> {
+  const { database, prefix } = deps
+  const unread = { id, name: id.slice(prefix.length) }
+  const planned = await tryPlan(deps, unread, async () => readCurrent(id, await database.findDocument(id), prefix))
+  if (!planned) throw new TypeError('the document itself was not enough')
+  return planned
+}
+
+/** `undefined`: what was read is not enough. */
+async function tryPlan(
+  deps: ApplyDeps,
+  { id, name }: Pick<ReadDocument, 'id' | 'name'>,
+  read: () => Promise<ReadDocument>,
+): Promise<Plan | undefined> {
+  const stored = await findStored(deps, name)
+  if (stored === 'damaged') return keepDamaged(id, name)
+  // after the stored record: what is written meanwhile has another sequence
+  const given = await read()
+  const before = stored?.record
+  const at = nowSeconds(deps.kernel.clock)
+  const document = await withRules(deps, given, before?.kind === 'user' ? before : undefined)
+  const decision = decide(stored, document, at)
+  if (decision.kind === 'ask') return undefined
+  const isDistinct = deps.hasFoldedNames() && before?.kind !== 'user'
+  return { expected: stored?.sequence ?? 'absent', change: { before, at }, isDistinct, document, decision }
+}
+
+const findStored = ({ kernel: { store } }: ApplyDeps, name: string): Promise<Stored | undefined | 'damaged'> =>
+  store.findUser(name).catch((error) => {
+    if (error instanceof Refusal && error.code === 'record_damaged') return 'damaged'
+    throw error
+  })
+
+/** One record that must be restored does not keep the changes of others from the store. */
+function keepDamaged(id: string, name: string): Plan {
+  const reading = { kind: 'unreadable', revision: undefined, reason: 'The record in the store is damaged.' } as const
+  const change = { before: undefined, at: 0 }
+  return { expected: 'absent', change, isDistinct: false, document: { id, name, reading }, decision: KEEP }
 }
 
 /** The document as far as Cardea accepts it. The name of a new user must not be, or look like, that of an administrator. */

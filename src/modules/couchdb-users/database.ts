@@ -58,21 +58,20 @@ export function createUsersDatabase(find: SourceCore['findDatabase'], name: stri
         for (const [key, value] of Object.entries({ feed: 'longpoll', timeout: waitMs })) query.set(key, String(value))
       const own = { maxBytes: MAX_PAGE_BYTES, timeoutMs: SLOW_MS, signal }
       const reply = await ask(`/_changes?${query}`, own)
-      // the body is missing: it is too large, or the connection was cut
-      if (reply.status === 200 && reply.body === undefined) return undefined
-      return readPage(reply)
+      return reply.status === 200 && reply.isTooLarge ? undefined : readPage(reply)
     },
     /** With the revisions before it. `undefined`: there is none, or it was deleted. */
-    async findDocument(id: string): Promise<Members | undefined> {
+    async findDocument(id: string): Promise<FoundDocument> {
       const query = '?revs_info=true&conflicts=true'
-      const reply = await ask(`/${encodeURIComponent(id)}${query}`, { maxBytes: MAX_DOCUMENT_BYTES })
+      const reply = await ask(`/${toPath(id)}${query}`, { maxBytes: MAX_DOCUMENT_BYTES })
       if (reply.status === 404 && isMissing(reply)) return undefined
+      if (reply.status === 200 && reply.isTooLarge) return 'too large'
       if (reply.status === 200 && isJsonObject(reply.body)) return reply.body
       throw new Refusal('upstream_failed', { detail: `CouchDB: a user document: ${describeReply(reply)}` })
     },
     /** Throws only if nothing was written, or it is not known. */
     async writeDocument(id: string, body: Members): Promise<WrittenDocument> {
-      const reply = await ask(`/${encodeURIComponent(id)}`, { method: 'PUT', body }).catch((cause) => ({ cause }))
+      const reply = await ask(`/${toPath(id)}`, { method: 'PUT', body }).catch((cause) => ({ cause }))
       if ('cause' in reply) throw toUnknown(reply.cause)
       if (reply.status === 409) return { kind: 'conflict' }
       if (reply.status >= 500) throw toUnknown(describeReply(reply))
@@ -141,10 +140,16 @@ export function createUsersDatabase(find: SourceCore['findDatabase'], name: stri
   }
 }
 
+/** `too large`: for Cardea. `undefined`: there is none. */
+export type FoundDocument = Members | 'too large' | undefined
+
 export type WrittenDocument =
   | { readonly kind: 'written'; readonly revision: string }
   /** The document has another revision. */
   | { readonly kind: 'conflict' }
+
+/** No document has an id with half a surrogate pair, which has no UTF-8. */
+const toPath = (id: string): string => encodeURIComponent(id.toWellFormed())
 
 const MAYBE_WRITTEN =
   'CouchDB did not confirm the change: it may have been made. Look at the user before you try again.'

@@ -1,40 +1,49 @@
 // What a document of the database means for the user in the store. Pure functions: the caller reads and writes.
 import { isDeepStrictEqual } from 'node:util'
 import type { Stored } from '../../directory/store-port/users.ts'
-import { applyUpdate, readRevision, revisionOf, toNewUser, toTombstone } from '../../directory/users/revisions.ts'
-import { type Tombstone, type User, type UserRecord, withField } from '../../directory/users/user.ts'
+import {
+  ancestorsOf,
+  applyUpdate,
+  MAX_ANCESTORS,
+  readRevision,
+  revisionOf,
+  toNewUser,
+  toTombstone,
+  withAncestor,
+} from '../../directory/users/revisions.ts'
+import { type Ancestors, type Tombstone, type User, type UserRecord, withField } from '../../directory/users/user.ts'
 import { isUsable, type StoredPassword } from '../../passwords/schemes.ts'
-import type { ReadDocument, Reading, ReadUser } from './reading.ts'
+import type { PastRevision, ReadDocument, ReadUser } from './reading.ts'
 
 export type Decision =
   | { readonly kind: 'keep' }
   | { readonly kind: 'write'; readonly record: UserRecord }
   /** It is another user of the name: this deletion is written first, then the document is decided about again. */
   | { readonly kind: 'renew'; readonly record: Tombstone }
-  /** What the feed says is not enough: the document itself has to be read. */
+  /** What the feed says is not enough: the document itself has to be read, after the stored record. */
   | { readonly kind: 'ask' }
 
-const KEEP: Decision = Object.freeze({ kind: 'keep' })
+export const KEEP = Object.freeze({ kind: 'keep' } as const)
+const ASK: Decision = Object.freeze({ kind: 'ask' })
 
-/** With `history` the document was read by itself just now, and so is the truth. */
+/** A document that was read by itself was read after `stored`: it is the truth. What the feed says may be older. */
 export function decide(stored: Stored | undefined, document: ReadDocument, nowSeconds: number): Decision {
   const { reading, history, name } = document
   const before = stored?.record
-  const isCurrent = history !== undefined || reading.revision === undefined
+  if (reading.kind === 'unread') return ASK
   // a line of the feed may be older than a change that Cardea has made since, and revisions go back in a restored database
-  if (!isCurrent && isOlder(reading.revision, revisionOf(before))) return { kind: 'ask' }
+  if (!history && isOlder(reading.revision, revisionOf(before))) return ASK
   if (reading.kind === 'deleted') return decideDeletion(before, reading.revision, nowSeconds)
-  if (reading.kind === 'unreadable') return decideUnreadable(before, reading)
-  const { isConflicted } = reading
-  if (before?.kind !== 'user') return write(withheld(toCreated(name, reading, before), isConflicted))
-  if (before.document.revision === reading.revision)
-    return (before.isWithheld ?? false) === isConflicted ? KEEP : write(toChanged(before, reading, nowSeconds))
-  // a password that the document does not have proves nothing about whose document it is
-  const isSamePassword = !reading.isPasswordKept && isOnePassword(before.password, reading.password)
-  if (!isSamePassword && !history) return { kind: 'ask' }
-  if (!isSamePassword && !isSuccessor(history ?? [], before.document.revision))
+  if (before?.kind !== 'user') {
+    if (reading.kind === 'unreadable') return KEEP
+    return write(withheld(toCreated(name, reading, before), reading.isConflicted))
+  }
+  if (reading.kind === 'unreadable' || reading.isConflicted) return decideRefused(before, document, nowSeconds)
+  if (before.document.revision === reading.revision && !before.isWithheld) return KEEP
+  if (!history && !isNext(before, reading)) return ASK
+  if (history && !isSameUser(before, reading, history))
     return { kind: 'renew', record: toTombstone(before, nowSeconds) }
-  return write(toChanged(before, reading, nowSeconds))
+  return write(toChanged(before, reading, history, nowSeconds))
 }
 
 const write = (record: UserRecord): Decision => ({ kind: 'write', record })
@@ -51,22 +60,29 @@ function decideDeletion(before: UserRecord | undefined, revision: string | undef
   return write(revision === undefined ? record : { ...record, revision })
 }
 
-/** A user that Cardea knows must not go on with an earlier password or role. */
-function decideUnreadable(before: UserRecord | undefined, { revision }: Reading): Decision {
-  if (before?.kind !== 'user') return KEEP
-  const { document } = before
-  if (before.isWithheld && document.revision === revision) return KEEP
-  return write(withheld({ ...before, document: { ...document, revision: revision ?? document.revision } }, true))
+/**
+ * A user that Cardea knows must not go on with an earlier password or role. Whose document it is then counts once it can be
+ * used again: until that, the known revision stays unless the other one certainly follows it.
+ */
+function decideRefused(before: User, { reading, history }: ReadDocument, nowSeconds: number): Decision {
+  const { revision } = reading
+  if (before.isWithheld && before.document.revision === revision) return KEEP
+  if (!history) return ASK
+  const isLater = revision !== undefined && isSuccessor(history, before.document.revision)
+  if (before.isWithheld && !isLater) return KEEP
+  if (!isLater) return write(withheld(before, true))
+  if (reading.kind === 'user') return write(withheld(toChanged(before, reading, history, nowSeconds), true))
+  return write(withheld(withRevision(before, revision, toAncestors(before, revision, history)), true))
 }
 
 const withheld = (user: User, isWithheld: boolean): User => withField(user, 'isWithheld', isWithheld)
 
 const toCreated = (name: string, { roles, members, password, revision }: ReadUser, before: Tombstone | undefined) =>
-  withRevision(toNewUser({ name, roles, members }, password, before), revision)
+  withRevision(toNewUser({ name, roles, members }, password, before), revision, [])
 
 /** All that only Cardea knows stays as it is. Another password or second factor ends the sessions. */
-function toChanged(before: User, reading: ReadUser, nowSeconds: number): User {
-  const { roles, members, revision, isConflicted } = reading
+function toChanged(before: User, reading: ReadUser, history: ReadDocument['history'], nowSeconds: number): User {
+  const { roles, members, revision } = reading
   const password = reading.isPasswordKept ? before.password : reading.password
   const after = { ...before, password, document: { ...before.document, roles, members } }
   const changed = applyUpdate(before, after, {
@@ -74,13 +90,21 @@ function toChanged(before: User, reading: ReadUser, nowSeconds: number): User {
     isSamePassword: isOnePassword(before.password, password),
     mustChangePassword: before.mustChangePassword,
   })
-  return withheld(withRevision(changed, revision), isConflicted)
+  return withheld(withRevision(changed, revision, toAncestors(before, revision, history)), false)
 }
 
-/** The revision of the database, whose earlier ones are not known here. */
-function withRevision(user: User, revision: string): User {
-  const { ancestors: _ancestors, ...document } = user.document
-  return { ...user, document: { ...document, revision } }
+/** The revision of the database. Of those before it, those that are known to be of the same user. */
+function withRevision(user: User, revision: string, ancestors: Ancestors): User {
+  const { ancestors: _others, ...document } = user.document
+  return { ...user, document: { ...document, revision, ...(ancestors.length > 0 && { ancestors }) } }
+}
+
+/** The database may have gone back to one of them. */
+function toAncestors(before: User, revision: string, history: readonly PastRevision[] = []): Ancestors {
+  const steps = revisionNumberOf(revision) - revisionNumberOf(before.document.revision)
+  if (steps <= 0) return ancestorsOf(before).slice(-steps)
+  const between = history.slice(1, steps).map((each) => readRevision(each.revision)?.digest ?? '')
+  return [...between, ...withAncestor(before)].slice(0, MAX_ANCESTORS)
 }
 
 /**
@@ -89,16 +113,34 @@ function withRevision(user: User, revision: string): User {
  */
 export function isOnePassword(a: StoredPassword, b: StoredPassword): boolean {
   if (isDeepStrictEqual(a, b)) return true
-  if (!isUsable(a) || !isUsable(b) || a.salt === '' || a.salt !== b.salt) return false
-  return !isDeepStrictEqual(toParameters(a), toParameters(b))
+  if (!isUsable(a) || !isUsable(b)) return false
+  if (isDeepStrictEqual(without(a, 'members'), without(b, 'members'))) return true
+  if (a.salt === '' || a.salt !== b.salt) return false
+  return !isDeepStrictEqual(without(a, 'members', 'hash'), without(b, 'members', 'hash'))
 }
 
-/** Everything but the hash. */
-const toParameters = (password: StoredPassword): object =>
-  Object.fromEntries(Object.entries(password).filter(([name]) => name !== 'hash' && name !== 'members'))
+const without = (password: StoredPassword, ...names: readonly string[]): object =>
+  Object.fromEntries(Object.entries(password).filter(([name]) => !names.includes(name)))
+
+/** A deletion takes a revision of its own, so there was none in between. If the document was purged, the password tells. */
+const isNext = ({ document, password }: User, reading: ReadUser): boolean =>
+  revisionNumberOf(reading.revision) === revisionNumberOf(document.revision) + 1 &&
+  reading.isPasswordKept !== true &&
+  isUsable(password) &&
+  isOnePassword(password, reading.password)
+
+/** A user who has read the own document can write its password into a new one later, so the password proves nothing. */
+const isSameUser = ({ document }: User, { revision }: ReadUser, history: readonly PastRevision[]): boolean =>
+  isSuccessor(history, document.revision) || isEarlier(document, revision)
 
 /** Whether a revision followed this one without a deletion in between. What the database no longer has may have been one. */
-function isSuccessor(history: NonNullable<ReadDocument['history']>, revision: string): boolean {
+function isSuccessor(history: readonly PastRevision[], revision: string): boolean {
   const at = history.findIndex((each) => each.revision === revision)
   return at >= 0 && history.slice(0, at).every(({ isAvailable }) => isAvailable)
+}
+
+/** Whether the user has had this revision: the database was restored. */
+function isEarlier({ revision: known, ancestors = [] }: User['document'], revision: string): boolean {
+  const steps = revisionNumberOf(known) - revisionNumberOf(revision)
+  return steps > 0 && ancestors[steps - 1] === readRevision(revision)?.digest
 }

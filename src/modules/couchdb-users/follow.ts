@@ -13,7 +13,7 @@ import type { Kernel } from '../../kernel/kernel.ts'
 import { adoptPage } from './adopt.ts'
 import { type ApplyDeps, applyDocuments } from './apply.ts'
 import type { ChangesPage } from './database.ts'
-import { type ReadDocument, readChange, readCurrent } from './reading.ts'
+import { readChange, toUnread } from './reading.ts'
 import {
   type Advance,
   advanceMirror,
@@ -179,11 +179,7 @@ async function sweep(deps: FollowDeps, advance: Advance, startMs: number): Promi
   for await (const users of listUserPages({ listUsers })) {
     const revisions = await database.listRevisions(users.map(({ name }) => `${prefix}${name}`))
     const others = users.filter(({ name, document }) => revisions.get(`${prefix}${name}`) !== document.revision)
-    const documents: ReadDocument[] = []
-    for (const { name } of others) {
-      const id = `${prefix}${name}`
-      documents.push(readCurrent(id, revisions.has(id) ? await database.findDocument(id) : undefined, prefix))
-    }
+    const documents = others.map(({ name }) => toUnread(`${prefix}${name}`, prefix))
     const now = { ...advance, nowMs: clock.nowMs() }
     while (!(await applyDocuments(deps, documents, now, now)));
   }

@@ -5,6 +5,7 @@ import type { JsonObject, UserDraft } from '../../directory/users/user.ts'
 import { NO_PASSWORD, type StoredPassword } from '../../passwords/schemes.ts'
 import { createDocumentReader } from '../../transfer/document.ts'
 import { toReason } from '../../transfer/records.ts'
+import type { FoundDocument } from './database.ts'
 
 /** A user as the database has it. Nothing else of the document counts: users can write all of it but name and roles. */
 export interface ReadUser {
@@ -18,9 +19,13 @@ export interface ReadUser {
   readonly isPasswordKept?: boolean
 }
 
-/** `unreadable`: Cardea's rules refuse the document. `deleted` without a revision: it is not there. */
+/**
+ * `unread`: what the feed says lacks the document. `unreadable`: Cardea's rules refuse it. `deleted` without a revision: it
+ * is not there.
+ */
 export type Reading =
   | ReadUser
+  | { readonly kind: 'unread'; readonly revision: undefined }
   | { readonly kind: 'deleted'; readonly revision: string | undefined }
   | { readonly kind: 'unreadable'; readonly revision: string | undefined; readonly reason: string }
 
@@ -28,8 +33,16 @@ export interface ReadDocument {
   readonly id: string
   readonly name: string
   readonly reading: Reading
-  /** The newest first, with what the database still has of each. Left out: it was not asked for. */
-  readonly history?: readonly { readonly revision: string; readonly isAvailable: boolean }[]
+  /**
+   * The newest first, with what the database still has of each. Left out: the document was not read by itself, but in the
+   * feed.
+   */
+  readonly history?: readonly PastRevision[]
+}
+
+export interface PastRevision {
+  readonly revision: string
+  readonly isAvailable: boolean
 }
 
 /** Reads rows of `_changes`. `undefined`: the row is about no user. */
@@ -40,9 +53,14 @@ export function readChange(row: unknown, prefix: string): ReadDocument | undefin
   const revision = readFirst(changes)
   const name = id.slice(prefix.length)
   if (deleted === true) return { id, name, reading: { kind: 'deleted', revision } }
-  if (isJsonObject(doc)) return readCurrent(id, doc, prefix)
-  return { id, name, reading: { kind: 'unreadable', revision, reason: 'The document is too large.' } }
+  return isJsonObject(doc) ? { id, name, reading: readDocument(doc, prefix) } : toUnread(id, prefix)
 }
+
+export const toUnread = (id: string, prefix: string): ReadDocument => ({
+  id,
+  name: id.slice(prefix.length),
+  reading: { kind: 'unread', revision: undefined },
+})
 
 const readFirst = (changes: unknown): string | undefined => {
   const [first] = Array.isArray(changes) ? changes : []
@@ -53,12 +71,14 @@ const toRevision = (text: unknown): string | undefined =>
   typeof text === 'string' && readRevision(text) ? text : undefined
 
 /** Reads the document itself; `undefined`: there is none. */
-export function readCurrent(id: string, document: Members | undefined, prefix: string): ReadDocument {
+export function readCurrent(id: string, document: FoundDocument, prefix: string): ReadDocument {
   const name = id.slice(prefix.length)
-  if (!document) return { id, name, reading: { kind: 'deleted', revision: undefined } }
-  const history = readHistory(document['_revs_info'])
-  return { id, name, reading: readDocument(document, prefix), ...(history && { history }) }
+  if (!document) return { id, name, reading: { kind: 'deleted', revision: undefined }, history: [] }
+  if (document === 'too large') return { id, name, reading: TOO_LARGE, history: [] }
+  return { id, name, reading: readDocument(document, prefix), history: readHistory(document['_revs_info']) }
 }
+
+const TOO_LARGE: Reading = { kind: 'unreadable', revision: undefined, reason: 'The document is too large.' }
 
 function readDocument(document: Members, prefix: string): Reading {
   const revision = toRevision(document['_rev'])
@@ -78,10 +98,10 @@ function readDocument(document: Members, prefix: string): Reading {
   }
 }
 
-const readHistory = (infos: unknown): ReadDocument['history'] =>
+const readHistory = (infos: unknown): readonly PastRevision[] =>
   Array.isArray(infos)
     ? infos.map((info) => {
         const { rev, status } = isJsonObject(info) ? info : {}
         return { revision: String(rev), isAvailable: status === 'available' }
       })
-    : undefined
+    : []

@@ -11,10 +11,9 @@ import { revisionOf } from '../../directory/users/revisions.ts'
 import type { UserRecord } from '../../directory/users/user.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
 import { type StoredPassword, toDocumentMembers } from '../../passwords/schemes.ts'
-import { type ApplyDeps, plan, toWrite } from './apply.ts'
+import { type ApplyDeps, planCurrent, toWrite } from './apply.ts'
 import type { UsersDatabase } from './database.ts'
 import { mergeWritten, withGivenRevision } from './merge.ts'
-import { readCurrent } from './reading.ts'
 import { readMirror } from './state.ts'
 
 export interface WriteThroughDeps {
@@ -50,9 +49,10 @@ export function createWriteThrough(deps: WriteThroughDeps) {
     if (trial?.kind !== 'written') return trial ?? { kind: 'conflict', current: write.expected }
     const id = `${prefix}${record.name}`
     const current = await database.findDocument(id)
-    if (current?.['_rev'] !== liveRevisionOf(stored)) return refresh(deps, id, write, current)
+    if (current === 'too large') throw new Refusal('forbidden', { reason: WITHHELD })
+    if (current?.['_rev'] !== liveRevisionOf(stored)) return refresh(deps, id, write)
     const done = await database.writeDocument(id, await toBody(deps, record, current))
-    if (done.kind === 'conflict') return refresh(deps, id, write, await database.findDocument(id))
+    if (done.kind === 'conflict') return refresh(deps, id, write)
     return complete(store, write, stored?.record, withGivenRevision(record, stored?.record, done.revision))
   }
 
@@ -131,21 +131,16 @@ export async function toBody(
 }
 
 /** The copy was not up to date. Brings this user there, so that the writer can decide again. */
-async function refresh(
-  deps: WriteThroughDeps,
-  id: string,
-  write: UserWrite,
-  current: Members | undefined,
-): Promise<UserWriteOutcome> {
-  const { kernel, prefix, findApplyDeps } = deps
+async function refresh(deps: WriteThroughDeps, id: string, write: UserWrite): Promise<UserWriteOutcome> {
+  const { kernel, findApplyDeps } = deps
   const applying = findApplyDeps()
   if (!applying) throw new Refusal('conflict', { reason: OUTDATED })
-  const document = readCurrent(id, current, prefix)
-  let planned = await plan(applying, document)
+  let planned = await planCurrent(applying, id)
   while (planned.decision.kind !== 'keep') {
-    await kernel.store.importUsers(toWrite(planned))
+    const [outcome] = await kernel.store.importUsers(toWrite(planned))
+    if (outcome?.kind === 'look-alike') break
     // a deletion is followed by the other user of the name
-    planned = await plan(applying, document)
+    planned = await planCurrent(applying, id)
   }
   const stored = await kernel.store.findUser(write.record.name)
   if (sequenceOf(stored) === write.expected) throw new Refusal('conflict', { reason: OCCUPIED })

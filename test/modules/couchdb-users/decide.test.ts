@@ -71,9 +71,21 @@ describe('a document of the feed', () => {
   })
 
   it('without another password keeps the sessions', () => {
-    const record = requireRecord(decide(stored, ofFeed(toRevision(5), { ...toHash('s', 'bb', 20), plan: 1 }), NOW))
+    const record = requireRecord(decide(stored, ofFeed(toRevision(4), { ...toHash('s', 'bb', 20), plan: 1 }), NOW))
     assert.deepEqual(record.sessionEpoch, first.sessionEpoch)
-    assert.equal(record.document.revision, toRevision(5))
+    assert.equal(record.document.revision, toRevision(4))
+  })
+
+  it('is asked for where there may be a deletion in between', () => {
+    assert.equal(decide(stored, ofFeed(toRevision(5)), NOW).kind, 'ask')
+    const empty = requireRecord(decide(undefined, ofFeed(toRevision(3), {}), NOW))
+    assert.equal(decide({ sequence: 7, record: empty }, ofFeed(toRevision(4), {}), NOW).kind, 'ask')
+  })
+
+  it('that the feed does not have is asked for', () => {
+    const row = readChange({ id: ID, changes: [{ rev: toRevision(4) }] }, PREFIX)
+    assert.ok(row)
+    for (const known of [undefined, stored]) assert.equal(decide(known, row, NOW).kind, 'ask')
   })
 
   it('of no user says nothing', () => {
@@ -131,6 +143,50 @@ describe('a document with another password', () => {
         assert.ok(requireRecord(decision).sessionEpoch.generation > first.sessionEpoch.generation)
     })
 
+  it('that is written back after a deletion is that of another user', () => {
+    const deleted = ofDatabase(toRevision(5), [
+      [toRevision(4), 'deleted'],
+      [toRevision(3), 'available'],
+    ])
+    assert.equal(decide(stored, deleted, NOW).kind, 'renew')
+    assert.equal(decide(stored, ofDatabase(toRevision(2, 'b'), []), NOW).kind, 'renew')
+  })
+
+  it('of a restored database is that of the user who had the revision before', () => {
+    const later = requireRecord(
+      decide(
+        stored,
+        ofDatabase(toRevision(5), [
+          [toRevision(4), 'available'],
+          [toRevision(3), 'available'],
+        ]),
+        NOW,
+      ),
+    )
+    for (const revision of [toRevision(4), toRevision(3)]) {
+      const back = requireRecord(decide({ sequence: 8, record: later }, ofDatabase(revision, [], toHash('t')), NOW))
+      assert.equal(back.id, first.id)
+      assert.ok(back.sessionEpoch.generation > first.sessionEpoch.generation)
+    }
+    assert.equal(decide({ sequence: 8, record: later }, ofDatabase(toRevision(4, 'b'), []), NOW).kind, 'renew')
+  })
+
+  it('that cannot be used says nothing about whose document it is', () => {
+    const after = [
+      [toRevision(4), 'deleted'],
+      [toRevision(3), 'available'],
+    ] as const
+    const bad = { ...toHash('t'), roles: ['_admin'] }
+    const refused = requireRecord(decide(stored, ofDatabase(toRevision(5), after, bad), NOW))
+    assert.deepEqual([refused.isWithheld, refused.document.revision], [true, toRevision(3)])
+    const repaired = ofDatabase(toRevision(6), [[toRevision(5), 'available'], ...after], toHash('t'))
+    assert.equal(decide({ sequence: 8, record: refused }, repaired, NOW).kind, 'renew')
+    const own = requireRecord(decide(stored, ofDatabase(toRevision(4), [[toRevision(3), 'available']], bad), NOW))
+    assert.equal(own.document.revision, toRevision(4))
+    const again = requireRecord(decide({ sequence: 8, record: own }, ofFeed(toRevision(5)), NOW))
+    assert.deepEqual([again.id, again.isWithheld], [first.id, undefined])
+  })
+
   it('is that of another user after the deletion', () => {
     const document = ofDatabase(toRevision(2, 'b'), [], toHash('t'))
     const decision = decide(stored, document, NOW)
@@ -145,6 +201,7 @@ describe('two stored forms are of one password', () => {
   const simple = { password_scheme: 'simple', salt: 's', password_sha: 'cc'.repeat(20) }
   const rows: readonly (readonly [string, object, object, boolean])[] = [
     ['the same', toHash('s'), toHash('s'), true],
+    ['the same, with a PRF that is said or left out', toHash('s'), { ...toHash('s'), pbkdf2_prf: undefined }, true],
     ['more iterations with the same salt', toHash('s'), toHash('s', 'bb', 20), true],
     ['another PRF with the same salt', toHash('s'), { ...toHash('s', 'bb'), pbkdf2_prf: 'sha256' }, true],
     ['another scheme with the same salt', simple, toHash('s'), true],
@@ -155,7 +212,7 @@ describe('two stored forms are of one password', () => {
   ]
   for (const [title, a, b, isSame] of rows)
     it(`${title}: ${isSame}`, () => {
-      const [before, after] = [a, b].map((members) => readDocumentPassword({ ...members }))
+      const [before, after] = [a, b].map((members) => readDocumentPassword(JSON.parse(JSON.stringify(members))))
       assert.ok(before && after)
       assert.equal(isOnePassword(before, after), isSame)
     })

@@ -1,0 +1,146 @@
+/** Documents that are followed while others write, and beside records that cannot be read. */
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { SILENT_LOG } from '../../../src/base/log.ts'
+import type { Store } from '../../../src/directory/store-port/store.ts'
+import { revisionOf } from '../../../src/directory/users/revisions.ts'
+import type { User } from '../../../src/directory/users/user.ts'
+import { openKernel } from '../../../src/kernel/kernel.ts'
+import type { UsersDatabase } from '../../../src/modules/couchdb-users/database.ts'
+import { decide } from '../../../src/modules/couchdb-users/decide.ts'
+import { startFollowing } from '../../../src/modules/couchdb-users/follow.ts'
+import { readCurrent } from '../../../src/modules/couchdb-users/reading.ts'
+import { beginMirror, listRefusedDocuments } from '../../../src/modules/couchdb-users/state.ts'
+import { createWriteThrough } from '../../../src/modules/couchdb-users/write-through.ts'
+import { KERNEL_ROWS } from '../../../src/modules.ts'
+import { one } from '../../../src/store/engine.ts'
+import { read } from '../../config/given.ts'
+import type { Scope } from '../../support/scope.ts'
+import { hashPassword, toId } from '../../support/users-in-couchdb.ts'
+import { waitUntil } from '../../support/wait.ts'
+
+const PREFIX = toId('')
+const toRevision = (number: number) => `${number}-${String(number).padStart(32, '0')}`
+const KEYS = new Map<number, object>()
+
+/** The document of ada in this revision. Each has another password. */
+function toRead(number: number, name = 'ada') {
+  const hash = KEYS.get(number) ?? hashPassword(`pw-${number}`)
+  KEYS.set(number, hash)
+  const before = Array.from({ length: number }, (_, index) => ({
+    rev: toRevision(number - index),
+    status: 'available',
+  }))
+  return {
+    _id: toId(name),
+    _rev: toRevision(number),
+    type: 'user',
+    name,
+    roles: [],
+    ...hash,
+    _revs_info: before,
+  }
+}
+
+/** As the feed or another node brings it. */
+async function bring(store: Store, number: number): Promise<void> {
+  const stored = await store.findUser('ada')
+  const decision = decide(stored, readCurrent(toId('ada'), toRead(number), PREFIX), 1000)
+  assert.ok(decision.kind === 'write')
+  const { record } = decision
+  const [outcome] = await store.importUsers([{ expected: stored?.sequence ?? 'absent', record }])
+  assert.equal(outcome?.kind, 'written')
+}
+
+async function openScene(scope: Scope) {
+  const { values } = read({ ini: '[store]\nurl = sqlite::memory:\n' }).settings
+  const kernel = await openKernel(values, { rows: KERNEL_ROWS, log: SILENT_LOG })
+  scope.after(() => kernel.close())
+  const { store } = kernel
+  await bring(store, 4)
+  const state = { number: 5, onRead: async () => {}, rows: [] as object[] }
+  const history: string[] = []
+  const database = {
+    async findDocument() {
+      const document = toRead(state.number)
+      await state.onRead()
+      return document
+    },
+    readChanges: async () => ({ rows: state.rows.splice(0), lastSeq: '9', pending: 0 }),
+    listRevisions: async () => new Map([[toId('ada'), toRevision(state.number)]]),
+    allowsConflicts: async () => false,
+    readLocal: async () => ({ history }),
+    async writeLocal(_id: string, body: { history: readonly string[] }) {
+      history.splice(0, history.length, ...body.history)
+      return true
+    },
+  } as Partial<UsersDatabase> as UsersDatabase
+  /** Once, after the document was read and before it is decided about. */
+  const whileRead = (number: number) => {
+    state.onRead = async () => {
+      state.onRead = async () => {}
+      state.number = number
+      await bring(store, number)
+    }
+  }
+  const applying = {
+    kernel,
+    database,
+    directory: { isAdministrator: () => false, findConfusion: () => undefined },
+    prefix: PREFIX,
+    isVerifiable: async () => true,
+    settle: async () => {},
+    hasFoldedNames: () => false,
+  }
+  const revision = async () => revisionOf((await store.findUser('ada'))?.record)
+  return { kernel, store, applying, rows: state.rows, whileRead, revision }
+}
+
+const PROGRESS = { copy: 'c', phase: 'comparing', since: '0', checkpoint: '', done: 0, pending: 0 } as const
+
+it('a write that finds a newer document leaves what another node has stored meanwhile', async (t) => {
+  const { store, applying, whileRead, revision } = await openScene(t)
+  await beginMirror(store.statements, undefined, { ...PROGRESS, phase: 'following' })
+  const { wrap } = createWriteThrough({
+    ...applying,
+    isStale: () => false,
+    requireVerifiable: async () => {},
+    findApplyDeps: () => applying,
+  })
+  whileRead(6)
+  const stored = await store.findUser('ada')
+  assert.ok(stored?.record.kind === 'user')
+  const record: User = { ...stored.record, document: { ...stored.record.document, revision: toRevision(9) } }
+  assert.equal((await wrap(store).writeUser({ expected: stored.sequence, record })).kind, 'conflict')
+  assert.equal(await revision(), toRevision(6))
+})
+
+it('a comparison of all users leaves what was stored meanwhile, and so the grants of the user', async (t) => {
+  const { kernel, store, applying, whileRead, revision } = await openScene(t)
+  await beginMirror(store.statements, undefined, PROGRESS)
+  const before = await store.findUser('ada')
+  whileRead(6)
+  let phase: string | undefined
+  const following = startFollowing({ ...applying, kernel }, ({ progress }) => {
+    phase = progress?.phase
+  })
+  t.after(() => following.stop())
+  await waitUntil(async () => phase === 'following')
+  assert.equal(await revision(), toRevision(6))
+  const idOf = (stored: typeof before) => (stored?.record.kind === 'user' ? stored.record.id : 'none')
+  assert.equal(idOf(await store.findUser('ada')), idOf(before))
+})
+
+it('a record that is damaged keeps no other change from the store', async (t) => {
+  const { kernel, store, applying, rows } = await openScene(t)
+  await beginMirror(store.statements, undefined, { ...PROGRESS, phase: 'following' })
+  const damage = { name: 'test.damage', text: "UPDATE cardea_users SET record = 'x' WHERE name = $1" }
+  await store.statements.ask(one(damage, 'ada'))
+  for (const name of ['ada', 'bob'])
+    rows.push({ id: toId(name), changes: [{ rev: toRevision(5) }], doc: toRead(5, name) })
+  const following = startFollowing({ ...applying, kernel }, () => {})
+  t.after(() => following.stop())
+  await waitUntil(async () => (await store.findUser('bob')) !== undefined)
+  const reason = 'The record in the store is damaged.'
+  assert.deepEqual(await listRefusedDocuments(store.statements), [{ document: toId('ada'), kind: 'left-out', reason }])
+})
