@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict'
-import { advanceMirror, claimMirror, countRefused, listRefusedDocuments } from '../../src/modules/couchdb-users/state.ts'
+import {
+  advanceMirror,
+  claimMirror,
+  countRefused,
+  listRefusedDocuments,
+} from '../../src/modules/couchdb-users/state.ts'
 import type { StoreTests } from './store.ts'
 
 const PROGRESS = { copy: 'c', phase: 'filling', since: '1', checkpoint: '', done: 1, pending: 2 } as const
@@ -13,9 +18,7 @@ export const MIRROR_TESTS: StoreTests = {
     const { statements } = store
     await claimMirror(statements, 'a', 0)
     const advance = (notes: object) =>
-      store.writeUsersWith([], () =>
-        advanceMirror({ holder: 'a', nowMs: 1, freshMs: 0, progress: PROGRESS, ...notes }),
-      )
+      store.writeUsersWith([], () => advanceMirror({ holder: 'a', nowMs: 1, freshMs: 0, progress: PROGRESS, ...notes }))
     const ids = IDS.map((id) => `${PREFIX}${id}`)
     const note = (kind: string, reason: string) =>
       advance({ refused: ids.map((document) => ({ document, kind, reason })) })
