@@ -37,7 +37,7 @@ export function createUpstreamRegistry(log: Log) {
 
 export interface InspectedUpstream {
   readonly door: string
-  readonly upstream: Pick<Upstream, 'isSet' | 'inspect' | 'checkHealth'>
+  readonly upstream: Pick<Upstream, 'isSet' | 'inspect' | 'checkHealth' | 'listServers'>
   /** The path that tells whether the server can be used. */
   readonly healthPath: string
 }
@@ -153,16 +153,20 @@ export class UpstreamReadiness {
     if (status !== undefined) return { reason: `the server responds with the status ${status}`, status }
     // the first inspection has begun
     if (this.#hasStarted && !this.#findings.has(door)) await this.#running
-    return describeUnusable(this.#findings.get(door) ?? [])
+    return describeFindings(this.#findings.get(door) ?? [], upstream.listServers().length)
   }
 }
 
-/** One server that responds is enough, so those that could not be reached do not count. */
-function describeUnusable(findings: readonly UpstreamFinding[]): HealthProblem | undefined {
-  const counted = findings.filter(({ problem }) => problem !== 'unreachable')
-  if (counted.length === 0) return undefined
-  return { reason: counted.map(({ upstream, problem, reason }) => `${upstream} ${problem}: ${reason}`).join('; ') }
+/** One server that works is enough. One that treats a client as another is too many: it gets its share of the requests. */
+function describeFindings(findings: readonly UpstreamFinding[], servers: number): HealthProblem | undefined {
+  const works = new Set(findings.map(({ upstream }) => upstream)).size < servers
+  const counted = findings.filter(({ problem }) => problem !== 'unreachable' && !(works && problem === 'failed'))
+  if (counted.length > 0) return { reason: renderFindings(counted) }
+  return works && findings.length > 0 ? { reason: renderFindings(findings), isWarning: true } : undefined
 }
+
+const renderFindings = (findings: readonly UpstreamFinding[]): string =>
+  findings.map(({ upstream, problem, reason }) => `${upstream} ${problem}: ${reason}`).join('; ')
 
 const SENTENCES: Readonly<Record<UpstreamFinding['problem'], string>> = {
   unreachable: 'cannot be reached',

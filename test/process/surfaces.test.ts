@@ -32,6 +32,22 @@ describe('log, probes, admin API, command line and metrics say the same', () => 
     await expectVerdict(managed, await managed.serve(), { part: 'upstream.document', state: 'failed', words, up: 503 })
   })
 
+  it('if one of two upstreams fails with 500 at /_session', async (t) => {
+    const broken = await openBackend(t, (request, response) =>
+      response.writeHead(request.url === '/_up' ? 200 : 500).end('{"status":"ok"}'),
+    )
+    const whole = await openBackend(t, ({ headers }, response) => {
+      const name = headers.authorization ? 'cardea-probe' : null
+      response.end(JSON.stringify({ userCtx: { name, roles: [] } }))
+    })
+    const managed = makeManaged(
+      t,
+      `${CONFIG}[upstream]\ndocument = ${broken.url}, ${whole.url}\ndocument-secret = ${'s'.repeat(32)}\n`,
+    )
+    const words = /failed: GET \/_session: status 500/
+    await expectVerdict(managed, await managed.serve(), { part: 'upstream.document', state: 'warning', words })
+  })
+
   it('if an upstream accepts connections and never answers', async (t) => {
     const upstream = await openBackend(t, () => {})
     const managed = makeManaged(
