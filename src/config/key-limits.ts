@@ -1,5 +1,6 @@
 // `[jwt_key_limits]`: what tokens may say that a key of `[jwt_keys]` verifies, in words such as
 // `names=ada,phone-* roles=editor until=2027-01-31`.
+import { readUtcTime } from '../base/clock.ts'
 import { attempt } from '../base/errors.ts'
 import { findNearest } from '../base/nearest.ts'
 import type { OpenEntry } from './options.ts'
@@ -86,10 +87,8 @@ function readPattern(word: string): KeyPattern | undefined {
   return text === undefined || (text === '' && !isPrefix) ? undefined : { text, isPrefix }
 }
 
-const TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?Z)?$/
-
 /** Seconds since the epoch; `NaN`: invalid. */
 function readTime(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
-  return TIME.test(text) ? Date.parse(text) / 1000 : Number.NaN
+  return readUtcTime(text) ?? Number.NaN
 }

@@ -2,6 +2,7 @@
  * Plain lists of users as CSV or JSON lines, with the members of a new user in the admin API. The command line and the
  * console read them with this file. Every problem of a list is found, and none names a value that could be a password.
  */
+import { readUtcTime } from '../base/clock.ts'
 import { type Members, readJsonObject } from '../base/json.ts'
 import { findNearest } from '../base/nearest.ts'
 // not from the record of a user, which needs Node
@@ -107,7 +108,7 @@ const ALIASES = createTable({
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 const isFlag = (value: unknown) => typeof value === 'boolean'
 const isListOf = (isOne: (value: unknown) => boolean) => (value: unknown) => Array.isArray(value) && value.every(isOne)
-const isTime = (value: unknown) => isText(value) && !Number.isNaN(Date.parse(value))
+const isTime = (value: unknown) => isText(value) && readUtcTime(value) !== undefined
 const isGrant = (value: unknown) => {
   const { database, level } = (value ?? {}) as Members
   return isText(database) && GRANT_LEVELS.some((each) => each === level)
@@ -121,6 +122,8 @@ interface Member {
   readonly expects: string
   /** Reads a cell of CSV. */
   read?(cell: string): unknown
+  /** Whether blanks at the ends of a quoted cell belong to the value. */
+  readonly keepsBlanks?: boolean
   /** The value that a wrong one probably means. Never of a password. */
   suggest?(value: unknown): string | undefined
 }
@@ -135,7 +138,7 @@ const FLAG: Member = {
 /** By type of field. */
 const FORMS: Readonly<Partial<Record<Field['type'], Member>>> = {
   name: { is: isText, expects: 'a text that is not empty' },
-  password: { is: isText, expects: 'a password' },
+  password: { is: isText, expects: 'a password', keepsBlanks: true },
   roles: { is: isListOf(isText), expects: 'a list of roles, as ["editor"]', read: readWords },
   grants: {
     is: isListOf(isGrant),
@@ -260,8 +263,11 @@ function checkCells({ cells, isBroken }: CsvRow, columns: number): string | unde
 const toRecord = (members: readonly (string | undefined)[], cells: readonly string[]): Members =>
   Object.fromEntries(
     members.flatMap((member, column) => {
-      const cell = cells[column]?.trim() ?? ''
-      return cell === '' || member === undefined ? [] : [[member, (MEMBERS.get(member)?.read ?? String)(cell)]]
+      const written = cells[column] ?? ''
+      const cell = written.trim()
+      const known = MEMBERS.get(member ?? '')
+      if (cell === '' || member === undefined || !known) return []
+      return [[member, known.keepsBlanks ? written : (known.read ?? String)(cell)]]
     }),
   )
 
@@ -280,5 +286,5 @@ export const toDraftMembers = (user: PlainUser) => {
 function toExported([member, value]: readonly [string, unknown]): readonly [string, unknown] {
   const field = GIVEN_FIELDS.get(member)
   const exported = field?.exported ?? field?.name ?? member
-  return [exported, field?.type === 'time' ? Math.floor(Date.parse(String(value)) / 1000) : value]
+  return [exported, field?.type === 'time' ? readUtcTime(String(value)) : value]
 }

@@ -52,6 +52,7 @@ for (const line of [
   'roles=,',
   'until=tomorrow',
   'until=2027-13-01',
+  'until=2027-02-31',
   'until=2027-01-31T12:30',
   'names=ada; roles=x y',
 ])

@@ -5,6 +5,16 @@ import { readPlainList, renderListProblem } from '../../src/transfer/plain-list.
 
 const KNOWN = 'name, active, expires, mustChangePassword, roles, grants, password'
 
+const NOT_UTC = [
+  '12/11/2030',
+  '5',
+  '2030',
+  '2030-02-31',
+  '2030-12-31T18:00:00',
+  'Dec 31 2030',
+  '2030-12-31T18:00+02:00',
+]
+
 const ROWS: readonly { title: string; text: string; problems: readonly string[]; names?: readonly string[] }[] = [
   {
     title: 'a list with commas, a byte order mark and an empty line',
@@ -74,6 +84,12 @@ const ROWS: readonly { title: string; text: string; problems: readonly string[];
       'Line 2: there are 3 cells, and line 1 has 2. A cell that contains the separator is put in double quotes.',
     ],
     names: ['bob'],
+  },
+  {
+    title: 'only a day or a time in UTC is a time: others mean different ones to different readers',
+    text: `name,expires\n${NOT_UTC.map((text, at) => `user-${at},"${text}"`).join('\n')}\nada,2030-12-31T18:00:00Z\n`,
+    problems: NOT_UTC.map((_, at) => `Line ${at + 2}: expires must be a day or a time in UTC, as 2030-12-31.`),
+    names: ['ada'],
   },
   {
     title: 'a quote that is not closed is not guessed',
@@ -150,6 +166,15 @@ describe('a list for the command line', () => {
         reason: 'grants must be databases with a level, as shop:rw; levels are rw, ro, none.',
       },
     ])
+  })
+
+  it('has a password in quotes as it is written, with its blanks', () => {
+    const [found] = read('name,password,roles\n" ada "," p w "," editor "\n')
+    assert.ok(found?.kind === 'user')
+    const { name, password, roles } = found.draft
+    assert.deepEqual({ name, password, roles }, { name: 'ada', password: { password: ' p w ' }, roles: ['editor'] })
+    const [without] = read('name,password\nada,"  "\n')
+    assert.ok(without?.kind === 'user' && without.draft.password === undefined)
   })
 
   it('imports nothing of a list with a wrong first line', () => {
