@@ -1,6 +1,6 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 import { resolve } from 'node:path'
-import { type Codec, commaListOf, itemsOf, matching, refuseValue, textThat } from './codecs.ts'
+import { type Codec, commaListOf, itemsOf, matching, refuseValue, same, textThat } from './codecs.ts'
 
 /** A port, `0` for any free one, or `none`: do not listen. */
 export const port: Codec<number | 'none'> = {
@@ -200,7 +200,11 @@ export const auditDestinations: Codec<readonly string[]> = {
 
 const PUBLIC_URL = 'an http or https URL without a user, a query or a fragment'
 
-/** The URL at which browsers reach this server; empty: not configured. */
-export const publicUrl = textThat(PUBLIC_URL, (value) => value === '' || isPublicUrl(value))
+/** The URL at which browsers reach this server, without a slash at its end: paths follow it. Empty: not configured. */
+export const publicUrl: Codec<string> = {
+  expects: PUBLIC_URL,
+  parse: (value) => (value === '' || isPublicUrl(value) ? value.replace(/\/+$/, '') : refuseValue(PUBLIC_URL)),
+  print: same,
+}
 
 const isPublicUrl = (value: string): boolean => /^https?:\/\/[^\s@?#\\]+$/i.test(value) && URL.canParse(value)

@@ -39,7 +39,7 @@ export function tryParse<T>(
   }
 }
 
-const same = (text: string): string => text
+export const same = (text: string): string => text
 
 /** Text that is a right value. */
 export const textThat = (expects: string, isRight: (value: string) => boolean): Codec<string> => ({

@@ -209,7 +209,7 @@ export async function createLinkFor(
   const expiresAt = from + lifetimeSeconds
   const link = { ...owner, version, purpose, digest: digestHex('sha256', token), expiresAt }
   if (!(await putLink(statements, link, nowSeconds(clock.purge), isWanted))) return undefined
-  return { url: `${publicUrl().replace(/\/+$/, '')}${CONSOLE_PATH}#/${page}/${token}`, token, expiresAt }
+  return { url: `${publicUrl()}${CONSOLE_PATH}#/${page}/${token}`, token, expiresAt }
 }
 
 type LinkingDeps = Pick<OperationDeps, 'statements' | 'clock' | 'events'> & {
