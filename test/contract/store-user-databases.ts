@@ -32,12 +32,12 @@ export const USER_DATABASE_TESTS: StoreTests = {
   async 'every new user has the wish for a database, and no other write adds one'({ store, setSettings }) {
     setSettings(settings())
     await createIn(store, 'alice')
-    await store.importUsers([create('bob'), create('alice')])
+    await store.importUsers([{ ...create('bob'), isMoved: true }, create('alice')])
     await store.importUsers([create('carol')], true)
     const stored = await store.findUser('bob')
     assert.ok(stored)
     await store.writeUser({ expected: stored.sequence, record: stored.record })
-    assert.deepEqual(await takeJobs(store), ['document/alice create', 'document/bob create'])
+    assert.deepEqual(await takeJobs(store), ['document/alice create none', 'document/bob create named'])
   },
 
   async 'both doors have one, and a door without a database server none'({ store, setSettings }) {
@@ -51,32 +51,55 @@ export const USER_DATABASE_TESTS: StoreTests = {
     setSettings(settings({ enabled: false }))
     await createIn(store, 'carol')
     assert.deepEqual(await takeJobs(store), [
-      'multi-model/alice create',
-      'document/bob create',
-      'multi-model/bob create',
+      'multi-model/alice create none',
+      'document/bob create none',
+      'multi-model/bob create none',
     ])
   },
 
   async 'a deleted user loses the database that it had, whatever the options are now'({ store, setSettings }) {
     setSettings(settings({ 'on-delete': 'remove' }))
-    for (const name of ['alice', 'bob', 'carol']) await createIn(store, name)
+    for (const name of ['alice', 'bob', 'c']) await createIn(store, name)
     await takeJobs(store)
-    await putRecord(store.statements, ready('alice', 'old-616c'))
-    await putRecord(store.statements, { ...ready('carol', 'userdb-63'), state: 'refused', reason: 'not its own' })
+    await putRecord(store.statements, ready('alice', 'userdb-616c696365'))
+    await putRecord(store.statements, { ...ready('c', 'userdb-63'), state: 'refused', reason: 'not its own' })
     await deleteIn(store, 'alice')
     await deleteIn(store, 'bob')
-    await deleteIn(store, 'carol')
+    await deleteIn(store, 'c')
     assert.deepEqual(
       await takeJobs(store),
-      ['document/alice remove old-616c', 'document/bob remove userdb-626f62', 'document/carol keep userdb-63'],
+      ['document/alice remove userdb-616c696365', 'document/bob remove userdb-626f62', 'document/c keep userdb-63'],
       'it is not known whose the refused one was',
     )
     assert.deepEqual(await listRecords(store.statements, 'alice'), [])
-    await createIn(store, 'dave')
-    await putRecord(store.statements, ready('dave', 'userdb-64'))
+    await createIn(store, 'd')
+    await putRecord(store.statements, ready('d', 'userdb-64'))
     setSettings(settings({ enabled: false }))
-    await deleteIn(store, 'dave')
-    assert.deepEqual((await takeJobs(store)).slice(1), ['document/dave keep userdb-64'])
+    await deleteIn(store, 'd')
+    assert.deepEqual((await takeJobs(store)).slice(1), ['document/d keep userdb-64'])
+  },
+
+  async 'a deleted user loses the databases of every prefix that it had'({ store, setSettings }) {
+    setSettings(settings())
+    await createIn(store, 'ada')
+    await takeJobs(store)
+    await putRecord(store.statements, ready('ada', 'userdb-616461'))
+    await putRecord(store.statements, ready('ada', 'app-616461'))
+    await putRecord(store.statements, { ...ready('ada', 'app-616461'), state: 'refused', reason: 'not its own' })
+    assert.deepEqual(
+      (await listRecords(store.statements, 'ada')).map(({ database, state }) => [database, state]),
+      [
+        ['app-616461', 'refused'],
+        ['userdb-616461', 'ready'],
+      ],
+    )
+    setSettings(settings({ prefix: 'new-' }))
+    await deleteIn(store, 'ada')
+    const kept = ['app-616461', 'userdb-616461', 'new-616461']
+    assert.deepEqual(
+      (await takeJobs(store)).toSorted(),
+      kept.toSorted().map((name) => `document/ada keep ${name}`),
+    )
   },
 
   async 'a user that is deleted and created in one write has both wishes, in order'({ store, setSettings }) {
@@ -91,17 +114,17 @@ export const USER_DATABASE_TESTS: StoreTests = {
       outcomes.map(({ kind }) => kind),
       ['written', 'written'],
     )
-    assert.deepEqual(await takeJobs(store), ['document/alice keep userdb-616c696365', 'document/alice create'])
+    assert.deepEqual(await takeJobs(store), ['document/alice keep userdb-616c696365', 'document/alice create none'])
   },
 
   async 'a wish is added once, for users that exist'({ store, openAnother, setSettings }) {
     const other = await openAnother()
     await createIn(store, 'alice')
     setSettings(settings())
-    const owners = ['alice', 'nemo'].map((name) => ({ door: 'document', name }) as const)
+    const owners = ['alice', 'nemo'].map((name) => ({ door: 'document', name, claim: 'named' }) as const)
     const added = await Promise.all([addWishes(store.statements, owners), addWishes(other.statements, owners)])
     assert.deepEqual(added.toSorted(), [0, 1])
-    assert.deepEqual(await takeJobs(store), ['document/alice create'])
+    assert.deepEqual(await takeJobs(store), ['document/alice create named'])
     await putRecord(store.statements, ready('nemo', 'userdb-6e'))
     assert.deepEqual(await listRecords(store.statements, 'nemo'), [])
   },

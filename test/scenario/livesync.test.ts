@@ -102,6 +102,28 @@ describe('cardea livesync add', () => {
       assert.equal((await send(folded.document, { path: `/${name}`, as: AS_ADMIN })).status, 404, name)
   })
 
+  it('makes one database alone, which is recorded, and gives its address without a slash', async (t) => {
+    const enabled = {
+      'user-databases': { enabled: true, 'on-delete': 'remove' },
+      console: { 'public-url': 'https://db.example.org/' },
+    }
+    const front = await startServer(t, beforeDocument(database.url), OPTIONS, enabled)
+    const { json } = await add('vault-max', 'phone', front)
+    assert.equal(json.url, 'https://db.example.org')
+    const as = basic('vault-max', json.token)
+    assert.equal((await send(front.document, { path: '/vault-max', as })).status, 200)
+    await send(front.document, { method: 'POST', path: '/_cardea/api/databases/of-users', as: AS_ADMIN })
+    const shown = await send(front.document, { path: '/_cardea/api/users/vault-max/databases', as: AS_ADMIN })
+    assert.deepEqual(shown.json.databases, [{ server: 'CouchDB', database: 'vault-max', state: 'ready' }])
+    const events = front.takeEvents().filter(({ event }) => event.startsWith('user-database.'))
+    assert.deepEqual(
+      events.map(({ event, subject, database: name }) => [event, subject, name]),
+      [['user-database.created', 'vault-max', 'vault-max']],
+    )
+    await front.cardea.users.remove('vault-max')
+    await waitUntil(() => database.securities.get('vault-max')?.members?.names?.length === 0)
+  })
+
   it('grants the database where grants are enforced', async (t) => {
     const enforced = await startServer(t, beforeDocument(database.url), OPTIONS, { document: { grants: 'enforce' } })
     const { json } = await add('vault-eve', 'phone', enforced)
@@ -112,6 +134,8 @@ describe('cardea livesync add', () => {
   it('closes the database of a vault whose user is deleted: a later user of the name does not get it', async () => {
     await add('vault-eva')
     await database.open('vault-eva').put({ _id: 'note.md' })
+    // the name stays in the database without it
+    await server.cardea.users.update('vault-eva', { roles: [] })
     await server.cardea.users.remove('vault-eva')
     await server.cardea.users.create({ name: 'vault-eva', password: 'pw' })
     const members = () => database.securities.get('vault-eva')?.members

@@ -1,5 +1,6 @@
 // A database for each user, at a document database in memory and at a stub of ArangoDB.
 import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
@@ -35,6 +36,8 @@ async function openScene(scope: Scope, more: AnyOptions = {}, isEnabled = true) 
   return { database, server, namesOf, hasOwn }
 }
 
+type Scene = Pick<Awaited<ReturnType<typeof openScene>>, 'database' | 'server'>
+
 const toDocument = (name: string) => ({
   _id: `org.couchdb.user:${name}`,
   type: 'user',
@@ -52,6 +55,9 @@ const showState = async ({ document }: Server, name: string) =>
 
 const showProgress = async ({ document }: Server) =>
   (await send(document, { path: '/_cardea/api/databases/of-users', as: AS_ADMIN })).json
+
+const giveDatabase = ({ document }: Server, name: string) =>
+  send(document, { method: 'POST', path: `/_cardea/api/users/${name}/databases`, as: AS_ADMIN })
 
 const isDone = async (server: Server) => (await showProgress(server)).waiting === 0
 
@@ -195,15 +201,14 @@ describe('an existing database', () => {
   const FOREIGN = { admins: { names: ['bob'] }, members: { names: ['bob'], roles: ['team'] } }
 
   it('that names the user is its own, and the rest of _security stays', async (t) => {
-    const { server, database, hasOwn } = await openScene(t)
+    const { server, database } = await openScene(t)
     const name = toUserDatabase('ada')
     await send(server.document, { method: 'PUT', path: `/${name}`, as: AS_ADMIN })
     const security = { members: { names: ['eve', 'ada'], roles: ['team'] }, cloudant: { nobody: [] } }
     await send(server.document, { method: 'PUT', path: `/${name}/_security`, as: AS_ADMIN, body: security })
     await send(server.document, { method: 'PUT', path: `/${name}/note`, as: AS_ADMIN, body: { text: 'x' } })
-    await server.cardea.users.create({ name: 'ada', password: 'pw' })
-    await signIn(server, 'ada')
-    await hasOwn('ada')
+    await importUser(server, 'ada')
+    await waitUntil(() => isDone(server))
     assert.deepEqual(database.securities.get(name), { ...security, admins: { names: ['ada'] } })
   })
 
@@ -228,10 +233,13 @@ describe('an existing database', () => {
       ['ada'],
     )
     // the administrator decides
-    const given = { admins: { names: ['ada'] }, members: { names: ['ada'] } }
-    await send(server.document, { method: 'PUT', path: `/${name}/_security`, as: AS_ADMIN, body: given })
-    await send(server.document, { method: 'POST', path: '/_cardea/api/databases/of-users', as: AS_ADMIN })
+    await giveDatabase(server, 'ada')
     await waitUntil(async () => (await showState(server, 'ada')).state === 'ready')
+    const { admins, members } = FOREIGN
+    assert.deepEqual(database.securities.get(name), {
+      admins: { names: ['ada', ...admins.names] },
+      members: { ...members, names: ['ada', ...members.names] },
+    })
   })
 
   it('that is empty and names no user is taken: its creation was interrupted', async (t) => {
@@ -266,7 +274,7 @@ describe('an existing database', () => {
       await send(server.document, { method: 'PUT', path: `/${toUserDatabase(user)}`, as: AS_ADMIN })
       const names = [user, 'x'.repeat(bytes)]
       database.securities.set(toUserDatabase(user), { admins: { names }, members: { names } })
-      await server.cardea.users.create({ name: user, password: 'pw' })
+      await importUser(server, user)
     }
     await waitUntil(() => isDone(server))
     assert.equal((await showState(server, 'ada')).state, 'ready')
@@ -293,7 +301,7 @@ describe('an existing database', () => {
     const own = async () => (await send(server.document, { path: '/_cardea/account', as: basic('ada', 'pw') })).json
     assert.deepEqual([(await own()).name, (await own()).database], ['ada', undefined])
     assert.equal((await send(server.document, { path: `${path}/x`, as: AS_ADMIN })).status, 404)
-    await send(server.document, { method: 'POST', path: '/_cardea/api/databases/of-users', as: AS_ADMIN })
+    await giveDatabase(server, 'ada')
     await waitUntil(async () => (await showState(server, 'ada')).state === 'ready')
     assert.equal((await write()).status, 201)
     assert.equal((await own()).database, toUserDatabase('ada'))
@@ -327,6 +335,158 @@ describe('an existing database', () => {
     await waitUntil(() => isDone(server))
     assert.equal(database.asked.length, asked, 'there is no such database to keep')
   })
+})
+
+/** Names the user in `_security`, in the database that has a document. */
+async function fillDatabase({ server, database }: Scene, user: string) {
+  const name = toUserDatabase(user)
+  const { document } = server
+  await send(document, { method: 'PUT', path: `/${name}`, as: AS_ADMIN })
+  await send(document, { method: 'PUT', path: `/${name}/note`, as: AS_ADMIN, body: { text: 'x' } })
+  database.securities.set(name, { admins: { names: [user] }, members: { names: [user] } })
+  return name
+}
+
+const importUser = ({ document }: Server, name: string) =>
+  send(document, {
+    method: 'POST',
+    path: '/_cardea/api/transfer/users',
+    as: AS_ADMIN,
+    body: { users: [{ name }] },
+  })
+
+const runCreateMissing = async ({ document }: Server, query = '') =>
+  (await send(document, { method: 'POST', path: `/_cardea/api/databases/of-users${query}`, as: AS_ADMIN })).json
+
+describe('the database of a user that the store has lost', () => {
+  const SIGN_UP = { method: 'POST', path: '/_cardea/account/sign-up', body: { name: 'mary', password: 'pw' } }
+
+  it('is not that of a new user of the name, until an administrator gives it', async (t) => {
+    const scene = await openScene(t)
+    const { server, database } = scene
+    const name = await fillDatabase(scene, 'mary')
+    assert.equal((await send(server.document, SIGN_UP)).status, 201)
+    const read = () => send(server.document, { path: `/${name}/note`, as: basic('mary', 'pw') })
+    assert.equal((await read()).status, 403)
+    const { state, reason } = await showState(server, 'mary')
+    assert.deepEqual([state, reason], ['refused', 'the database exists, with documents of an earlier user'])
+    // a command for all users decides nothing
+    assert.deepEqual(await runCreateMissing(server), { checked: 1, wished: 1 })
+    await waitUntil(() => isDone(server))
+    assert.equal((await read()).status, 403)
+    assert.deepEqual(database.securities.get(name)?.members?.names, ['mary'], 'it is only reported')
+    server.takeEvents()
+    assert.equal((await giveDatabase(server, 'mary')).status, 200)
+    await waitUntil(() => isDone(server))
+    assert.equal((await read()).status, 200)
+    assert.deepEqual(
+      server
+        .takeEvents()
+        .flatMap(({ event, subject }) => (event.startsWith('user-database.') ? [[event, subject]] : [])),
+      [
+        ['user-database.given', 'mary'],
+        ['user-database.created', 'mary'],
+      ],
+    )
+  })
+
+  it('is that of the user if it is imported', async (t) => {
+    const scene = await openScene(t)
+    await fillDatabase(scene, 'mary')
+    await importUser(scene.server, 'mary')
+    await waitUntil(() => isDone(scene.server))
+    assert.equal((await showState(scene.server, 'mary')).state, 'ready')
+  })
+
+  it('is named, so that an administrator finds it', async (t) => {
+    const scene = await openScene(t)
+    const { server } = scene
+    await server.cardea.users.create({ name: 'ada', password: 'pw' })
+    await waitUntil(() => isDone(server))
+    const name = await fillDatabase(scene, 'Mary Ü')
+    for (const path of ['/userdb-x', '/userdb-6', '/userdb-ff', '/shop'])
+      await send(server.document, { method: 'PUT', path, as: AS_ADMIN })
+    const { json } = await send(server.document, { path: '/_cardea/api/databases/without-user', as: AS_ADMIN })
+    assert.deepEqual(json, { databases: [{ server: 'CouchDB', database: name, user: 'Mary Ü' }] })
+  })
+})
+
+it('a database that CouchDB has lost is created again by create-missing --all, and no other is changed', async (t) => {
+  const { server, database, namesOf } = await openScene(t)
+  for (const name of ['ada', 'bob', 'eve']) await server.cardea.users.create({ name, password: 'pw' })
+  await waitUntil(() => isDone(server))
+  await send(server.document, { method: 'DELETE', path: `/${toUserDatabase('ada')}`, as: AS_ADMIN })
+  database.securities.set(toUserDatabase('bob'), { admins: { roles: ['_admin'] }, members: { roles: ['_admin'] } })
+  await database.open(toUserDatabase('bob')).put({ _id: 'note' })
+  server.takeEvents()
+  assert.deepEqual(await runCreateMissing(server), { checked: 3, wished: 0 })
+  assert.deepEqual(await runCreateMissing(server, '?all=true'), { checked: 3, wished: 3 })
+  await waitUntil(() => isDone(server))
+  assert.deepEqual(namesOf('ada'), ['ada'])
+  const states = await Promise.all(['ada', 'bob', 'eve'].map(async (name) => (await showState(server, name)).state))
+  assert.deepEqual(states, ['ready', 'refused', 'ready'])
+  assert.deepEqual(
+    server
+      .takeEvents()
+      .flatMap(({ event, subject }) => (event.startsWith('user-database.') ? [`${event} ${subject}`] : [])),
+    ['user-database.created ada', 'user-database.refused bob'],
+  )
+})
+
+it('after a change of the prefix a user has the new database, and the earlier one is taken from it, too', async (t) => {
+  const { server, database } = await openScene(t)
+  await server.cardea.users.create({ name: 'ada', password: 'pw' })
+  await signIn(server, 'ada')
+  const [before, after] = [toUserDatabase('ada'), 'app-616461']
+  const read = () => send(server.document, { path: `/${after}/note`, as: basic('ada', 'pw') })
+  assert.equal((await send(server.document, { path: `/${before}`, as: basic('ada', 'pw') })).status, 200)
+  await send(server.document, { method: 'PUT', path: `/${after}`, as: AS_ADMIN })
+  database.securities.set(after, { members: { names: ['bob'] } })
+  await send(server.document, {
+    method: 'PUT',
+    path: '/_cardea/api/settings/user-databases/prefix',
+    as: AS_ADMIN,
+    body: { value: 'app-' },
+  })
+  await signIn(server, 'ada')
+  database.securities.set(after, { members: { names: ['bob', 'ada'] } })
+  assert.equal((await read()).status, 403, 'the new one is refused')
+  const { json } = await send(server.document, { path: '/_cardea/api/users/ada/databases', as: AS_ADMIN })
+  assert.deepEqual(
+    json.databases.map(({ database: name, state }: Record<string, string>) => [name, state]),
+    [
+      [after, 'refused'],
+      [before, 'ready'],
+    ],
+  )
+  await server.cardea.users.remove('ada')
+  await waitUntil(() => isDone(server))
+  assert.deepEqual(database.securities.get(before)?.members?.names, [])
+})
+
+it('a JWT with the name of a user waits for its database, too, and does not use a refused one', async (t) => {
+  const secret = 'a secret of another issuer, 32 bytes long'
+  const jwt_keys = { 'hmac:other': Buffer.from(secret).toString('base64') }
+  const scene = await openScene(t, { jwt_keys })
+  const { server, database } = scene
+  const name = await fillDatabase(scene, 'ada')
+  await server.cardea.users.create({ name: 'ada', password: 'pw' })
+  await waitUntil(() => isDone(server))
+  const toHeaders = (sub: string) => {
+    const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url')
+    const signed = `${encode({ alg: 'HS256', kid: 'other' })}.${encode({ sub, exp: 4e9 })}`
+    return { Authorization: `Bearer ${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}` }
+  }
+  const read = (user: string) => send(server.document, { path: `/${toUserDatabase(user)}`, headers: toHeaders(user) })
+  assert.equal((await read('ada')).status, 403)
+  await fillDatabase(scene, 'nemo')
+  assert.equal((await read('nemo')).status, 200, 'a name without a user is that of the issuer alone')
+  assert.equal(name, toUserDatabase('ada'))
+  await database.setDown(true)
+  await server.cardea.users.create({ name: 'bob', password: 'pw' })
+  const waiting = read('bob')
+  await database.setDown(false)
+  assert.equal((await waiting).status, 200)
 })
 
 describe('the database of a deleted user', () => {
@@ -466,6 +626,7 @@ describe('in ArangoDB', () => {
   async function openArangodb(scope: Scope, isSlow = false) {
     const late: (() => void)[] = []
     const grants = new Map<string, string>()
+    const collections = new Map<string, readonly object[]>()
     const databases = new Set(['_system'])
     const backend = await openBackend(scope, (request, response, body) => {
       const { method, url = '' } = request
@@ -485,12 +646,16 @@ describe('in ArangoDB', () => {
         if (isSlow) return void response.destroy()
         return void reply(201, true)
       }
-      if (user === '') return void reply(200, [])
+      const [, filled = ''] = /^\/_db\/([^/]+)\/_api\/collection\?excludeSystem=true$/.exec(url) ?? []
+      if (filled) return void reply(200, collections.get(filled) ?? [])
+      if (method === 'GET' && url === '/_db/_system/_api/database') return void reply(200, [...databases])
+      if (user === '') return void reply(method === 'POST' ? 201 : 200, [])
+      if (method === 'PUT') grants.set(`${user} ${database}`, JSON.parse(body.toString()).grant)
       if (method === 'DELETE') return void reply(grants.delete(`${user} ${database}`) ? 202 : 404)
       reply(200, grants.get(`${user} ${database}`) ?? 'none')
       for (const grant of late.splice(0)) grant()
     })
-    return { backend, grants, databases }
+    return { backend, grants, collections, databases }
   }
 
   it('the user gets a database and rw on it, and a later user of the name neither', async (t) => {
@@ -509,6 +674,34 @@ describe('in ArangoDB', () => {
     assert.deepEqual((await server.cardea.users.find('ada'))?.grants, {})
     assert.equal((await showState(server, 'ada')).reason, 'the database exists, and the user has no grant on it')
   })
+
+  it('a new user of a lost name gets what is in its database only from an administrator', async (t) => {
+    const { backend, grants, collections, databases } = await openArangodb(t)
+    const enabled = { 'user-databases': { enabled: true, wait: WAIT }, chttpd_auth: { iterations: 1000 } }
+    const server = await startServer(t, beforeMultiModel(t, backend.url), enabled)
+    for (const name of ['ada', 'bob', 'eve']) databases.add(toUserDatabase(name))
+    for (const name of ['ada', 'bob']) grants.set(`${name} ${toUserDatabase(name)}`, 'rw')
+    collections.set(toUserDatabase('ada'), [{ name: 'notes' }])
+    const { json } = await send(server.document, { path: '/_cardea/api/databases/without-user', as: AS_ADMIN })
+    assert.deepEqual(
+      json.databases.map(({ user }: { readonly user: string }) => user),
+      ['ada', 'bob', 'eve'],
+    )
+    const grantsOf = async (name: string) => (await server.cardea.users.find(name))?.grants
+    for (const name of ['ada', 'bob', 'eve']) await server.cardea.users.create({ name, password: 'pw' })
+    await waitUntil(() => isDone(server))
+    assert.equal((await showState(server, 'ada')).reason, 'the database exists, with collections of an earlier user')
+    assert.deepEqual(
+      [await grantsOf('ada'), (await showState(server, 'bob')).state],
+      [{}, 'ready'],
+      'bob has an empty one',
+    )
+    for (const name of ['ada', 'eve']) await giveDatabase(server, name)
+    await waitUntil(() => isDone(server))
+    assert.deepEqual(await grantsOf('ada'), { 'userdb-616461': 'rw' })
+    assert.equal(grants.get('eve userdb-657665'), 'rw')
+  })
+
   it('a creation that takes long is waited for, and a name that is refused is reported', async (t) => {
     const { backend } = await openArangodb(t, true)
     const enabled = { 'user-databases': { enabled: true, wait: WAIT }, chttpd_auth: { iterations: 1000 } }

@@ -208,6 +208,20 @@ describe('migrations of SQLite', () => {
     await place.remove()
   })
 
+  it('keep the databases of users', () => {
+    const database = new DatabaseSync(':memory:')
+    migrateSqlite(database, MIGRATIONS.slice(0, 29), SILENT_LOG)
+    database.exec("INSERT INTO cardea_user_databases VALUES ('ada', 'document', 'userdb-616461', 'ready', '')")
+    migrateSqlite(database, MIGRATIONS, SILENT_LOG)
+    const rows = database.prepare('SELECT name, door, database, state, reason FROM cardea_user_databases').all()
+    const row = { name: 'ada', door: 'document', database: 'userdb-616461', state: 'ready', reason: '' }
+    assert.deepEqual(
+      rows.map((each) => ({ ...each })),
+      [row],
+    )
+    database.close()
+  })
+
   it('have the text they were released with, for both databases', () => {
     const digests = MIGRATIONS.map(({ sqlite, postgres }) =>
       createHash('sha256').update(`${sqlite}\n${postgres}`).digest('hex').slice(0, 16),

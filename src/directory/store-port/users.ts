@@ -17,6 +17,8 @@ export interface UserWrite {
   readonly apart?: Apart
   /** A deletion that was not seen: it may be the same user. Left out: it was. */
   readonly isUncertain?: boolean
+  /** The user comes from elsewhere, with what it has there: an import, or a copy of users in CouchDB. Left out: it is new. */
+  readonly isMoved?: boolean
   /** For modules that follow changes. Left out: they do not follow this one. */
   readonly change?: WrittenChange
 }

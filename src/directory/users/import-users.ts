@@ -139,7 +139,7 @@ function toWrite({ draft, password, isSame }: Planned, stored: Stored | undefine
   const before = stored?.record
   const record =
     before?.kind === 'user' ? toReplaced(before, { draft, password, isSame }, now) : toNewUser(draft, password, before)
-  return { expected: stored?.sequence ?? 'absent', record, change: { before, at: now } }
+  return { expected: stored?.sequence ?? 'absent', record, isMoved: true, change: { before, at: now } }
 }
 
 function toReplaced(before: User, { draft, password, isSame }: Omit<Planned, 'done'>, now: number): User {

@@ -74,7 +74,7 @@ const isWritten = ({ kind }: UserWriteOutcome): boolean => kind === 'written'
 export function toWrite({ expected, change, decision, document: { reading }, isDistinct }: Plan): readonly UserWrite[] {
   if (decision.kind === 'keep') return []
   const { record } = decision
-  if (record.kind === 'user') return [{ expected, record, isDistinct }]
+  if (record.kind === 'user') return [{ expected, record, isDistinct, isMoved: true }]
   const isSeen = reading.kind === 'deleted' && reading.revision !== undefined
   return [{ expected, record, isUncertain: !isSeen, change }]
 }

@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto'
 import { Refusal } from '../../base/errors.ts'
 import { requireBody, requireJsonObject, requireJsonType } from '../../dialects/document/body.ts'
 import { documentRightOf } from '../../dialects/document/rights.ts'
-import { isAccount } from '../../directory/account.ts'
 import { type Identity, identityOf } from '../../directory/identity.ts'
 import type { Reply, RequestContext, Step } from '../../http/request-context.ts'
 import type { AskedDatabase, DocumentDoorCore } from '../module.ts'
+import { withHolder } from '../user-databases/holder.ts'
 import { type AskedPath, checkAccess, checkRead, findDocumentLevel, isHidden } from './access.ts'
 import { findNeed, LISTS } from './endpoints.ts'
 import { createListQueue, findList } from './lists.ts'
@@ -16,30 +16,24 @@ export function createGrantSteps(core: DocumentDoorCore): readonly Step[] {
   const queue = createListQueue()
   const showList: Run = (context, holder) => findList(context, holder, core, queue)
   return [
-    { name: 'database grants', checksRights: true, run: (context) => withHolder(context, core, checkGrants) },
+    { name: 'database grants', checksRights: true, run: (context) => runWithGrants(context, core, checkGrants) },
     {
       name: 'checkpoints',
-      run: (context) => (context.method === 'PUT' ? withHolder(context, core, sendCheckpoint) : undefined),
+      run: (context) => (context.method === 'PUT' ? runWithGrants(context, core, sendCheckpoint) : undefined),
     },
     {
       name: 'database lists',
-      run: (context) => (LISTS.has(context.path.segments[0] ?? '') ? withHolder(context, core, showList) : undefined),
+      run: (context) =>
+        LISTS.has(context.path.segments[0] ?? '') ? runWithGrants(context, core, showList) : undefined,
     },
   ]
 }
 
 type Run = (context: RequestContext, holder: Identity, core: DocumentDoorCore) => ReturnType<Step['run']>
 
-/** Runs for the user whose grants hold: also if a JWT or a proxy asserts the name of one. */
-function withHolder(context: RequestContext, core: DocumentDoorCore, run: Run): ReturnType<Step['run']> {
-  const identity = identityOf(context)
-  const { name, isAdmin } = identity
-  const isItself = name === null || isAdmin || isAccount(identity) || core.settings().document.grants === 'off'
-  if (isItself) return run(context, identity, core)
-  // an administrator of the name has no grants, and a JWT without its role has none of its rights
-  const runFor = (account: Identity | undefined) => run(context, account && !account.isAdmin ? account : identity, core)
-  const known = core.directory.peekAccount(name)
-  return known ? runFor(known) : core.directory.findAccount(name).then(runFor)
+function runWithGrants(context: RequestContext, core: DocumentDoorCore, run: Run): ReturnType<Step['run']> {
+  if (core.settings().document.grants === 'off') return run(context, identityOf(context), core)
+  return withHolder(context, core.directory, (holder) => run(context, holder, core))
 }
 
 const checkGrants: Run = (context, holder, { settings, database }) => {

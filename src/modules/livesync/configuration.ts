@@ -8,9 +8,7 @@ import { type Identity, identityOf } from '../../directory/identity.ts'
 import type { Reply, RequestContext, Step } from '../../http/request-context.ts'
 import type { AskedDatabase, DocumentDoorCore } from '../module.ts'
 import { createAsk } from '../user-databases/server.ts'
-
-/** What users of vaults have. */
-export const VAULT_ROLE = 'livesync'
+import { VAULT_ROLE } from '../user-databases/settings.ts'
 
 const PATH = '/_node/_local/_config'
 

@@ -7,14 +7,13 @@ import { defineModule } from '../module.ts'
 import { userDatabases } from '../user-databases/index.ts'
 import { ADD_VAULT } from './commands.ts'
 import { createConfigurationStep } from './configuration.ts'
-import { closeVaults, LIVESYNC_OPERATIONS } from './operations.ts'
+import { LIVESYNC_OPERATIONS } from './operations.ts'
 
 export const livesync = defineModule({
   name: 'livesync',
   needs: [userDatabases, documentGrants],
   operations: LIVESYNC_OPERATIONS,
   commands: [ADD_VAULT],
-  store: { onUserChange: closeVaults },
   documentDoor: { createReplies: (core) => [createConfigurationStep(core)] },
 })
 

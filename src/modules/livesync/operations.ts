@@ -6,14 +6,10 @@ import { isDatabaseName } from '../../dialects/document/explain-access.ts'
 import { createAccessToken, withToken } from '../../directory/access-token.ts'
 import { checkWord } from '../../directory/users/names.ts'
 import type { UserDraft } from '../../directory/users/user.ts'
-import type { StoreSteps } from '../../store/engine.ts'
-import { putJobs } from '../../store/operations/jobs.ts'
-import type { UserTurn } from '../../store/operations/users.ts'
 import { createCouchdb } from '../user-databases/couchdb.ts'
 import { createAsk } from '../user-databases/server.ts'
-import { SERVERS } from '../user-databases/settings.ts'
-import { isBeingTaken, toWishJob } from '../user-databases/wishes.ts'
-import { VAULT_ROLE } from './configuration.ts'
+import { SERVERS, VAULT_ROLE } from '../user-databases/settings.ts'
+import { isBeingTaken, putRecord } from '../user-databases/wishes.ts'
 
 /** The token of a device is removed when the device is lost. */
 const TOKEN_SECONDS = 10 * 365 * 24 * 3600
@@ -38,6 +34,8 @@ export const LIVESYNC_OPERATIONS = {
       if (draft) await deps.directory.requireNewUser(draft, call.caller)
       await createDatabase(deps, name)
       if (draft) await deps.directory.createUser(draft, call.caller)
+      // it names its user, and a later user of the name must not get it
+      await putRecord(deps.statements, { name, door: 'document', database: name, state: 'ready', reason: '' })
       const createdAt = nowSeconds(deps.clock)
       const given = { name: device, createdAt, validUntil: createdAt + TOKEN_SECONDS, databases: [name] }
       const { text: token, token: kept } = createAccessToken({ user: name, ...given })
@@ -73,15 +71,9 @@ function toDraft({ options }: OperationDeps, name: string): UserDraft {
 async function createDatabase(deps: OperationDeps, name: string): Promise<void> {
   const upstream = requireServer(deps).findUpstream('document')
   if (!upstream) throw badRequest('Set upstream.document: no CouchDB is behind Cardea.')
-  const reason = await createCouchdb(createAsk(upstream)).create(name, name, { shards: 0, mayBeHalfMade: false })
+  const how = { claim: 'named', shards: 0, mayBeHalfMade: false } as const
+  const { state, reason } = await createCouchdb(createAsk(upstream)).create(name, name, how)
   if (reason !== undefined) throw new Refusal('conflict', { reason: `${name}: ${reason}.` })
-}
-
-/** The database of a vault names its user, and a later user of the name must not get it. */
-export function* closeVaults(changes: readonly UserTurn[]): StoreSteps<void> {
-  const vaults = changes.filter(
-    ({ kind, change }) =>
-      kind === 'deleted' && change?.before?.kind === 'user' && change.before.document.roles.includes(VAULT_ROLE),
-  )
-  yield* putJobs(vaults.map(({ name }) => toWishJob('document', name, { action: 'keep', database: name })))
+  const fields = { subject: name, database: name, server: SERVERS.document.name }
+  if (state === 'given') deps.events.record('user-database.created', fields)
 }

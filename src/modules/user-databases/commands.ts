@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { ModuleCommand } from '../module.ts'
+import type { CallOperation, ModuleCommand } from '../module.ts'
 
 const LOOK_MS = 200
 
@@ -7,11 +7,12 @@ export const CREATE_MISSING: ModuleCommand = {
   group: 'databases',
   name: 'create-missing',
   description: 'create the databases of users who have none (user-databases.enabled), and try refused ones again',
-  async run(call, { progress }) {
+  options: [['--all', 'also those that users had, such as after a restore of CouchDB', '']],
+  async run(call, { options: { all }, progress }) {
     let [checked, wished] = [0, 0]
     let after: string | undefined
     do {
-      const page = await call('database.create-missing', { query: { after } })
+      const page = await call('database.create-missing', { query: { after, ...(all && { all: 'true' }) } })
       checked += page.checked
       wished += page.wished
       progress({ done: 0, total: undefined, records: checked })
@@ -33,5 +34,39 @@ export const CREATE_MISSING: ModuleCommand = {
       result: { checked, wished, waiting, ...(problem !== undefined && { problem }), refused },
       text: lines.join('\n'),
     }
+  },
+}
+
+export const GIVE: ModuleCommand = {
+  group: 'databases',
+  name: 'give',
+  description: 'give a user the refused database of its name, with what an earlier user has written',
+  arguments: [['<user>', 'name of the user']],
+  async run(call, { arguments: [name = ''] }) {
+    const { wished } = await call('user.give-database', { params: { name } })
+    const databases = await waitFor(call, name)
+    const lines = databases.map(({ server, database, state }) => `${server} ${database}: ${state}`)
+    return { result: { wished, databases }, text: lines.join('\n') }
+  },
+}
+
+/** The databases of the user, as soon as a result is there, or the server tries again. */
+async function waitFor(call: CallOperation, name: string) {
+  for (;;) {
+    const { databases } = await call('user.databases', { params: { name } })
+    const isWaiting = databases.some(({ state }) => state === 'waiting')
+    if (!isWaiting || (await call('database.users')).problem !== undefined) return databases
+    await pause(LOOK_MS)
+  }
+}
+
+export const LIST_WITHOUT_USER: ModuleCommand = {
+  group: 'databases',
+  name: 'without-user',
+  description: 'list the databases with the names of users that do not exist (user-databases.prefix)',
+  async run(call) {
+    const { databases } = await call('database.without-user')
+    const lines = databases.map(({ server, database, user }) => `${server} ${database}: ${user}`)
+    return { result: { databases }, text: lines.join('\n') || 'None.' }
   },
 }

@@ -2,7 +2,16 @@
 import { Refusal } from '../../base/errors.ts'
 import { isJsonObject, type Members } from '../../base/json.ts'
 import { ADMIN_ROLE } from '../../directory/identity.ts'
-import { type Ask, findTextMember, requireStatus, type ServerReply, type UserDatabaseServer } from './server.ts'
+import {
+  type Ask,
+  findTextMember,
+  refuse,
+  requireNames,
+  requireStatus,
+  type ServerReply,
+  type UserDatabaseServer,
+} from './server.ts'
+import type { Claim } from './wishes.ts'
 
 const SERVER = 'CouchDB'
 const HOLDERS = ['admins', 'members'] as const
@@ -11,19 +20,20 @@ const HOLDERS = ['admins', 'members'] as const
 const CLOSED: Members = { admins: { roles: [ADMIN_ROLE] }, members: { roles: [ADMIN_ROLE] } }
 
 export const createCouchdb = (ask: Ask): UserDatabaseServer => ({
-  async create(database, user, { shards }) {
+  async create(database, user, { shards, claim }) {
     const path = toPath(database)
     const reply = await ask(`${path}${shards === 0 ? '' : `?q=${shards}`}`, 'PUT')
-    if (isNameRefused(reply)) return `CouchDB refuses its name: ${findTextMember(reply.body, 'reason')}`
+    if (isNameRefused(reply)) return refuse(`CouchDB refuses its name: ${findTextMember(reply.body, 'reason')}`)
     // 412: it exists
     const { status } = requireStatus(SERVER, 'the creation of a database', reply, 201, 202, 412)
     const security = await readSecurity(ask, path)
     if (security === undefined) throw new Refusal('upstream_failed', { detail: 'the new database is not there yet' })
-    if (security === 'unreadable') return 'the database exists, and its _security cannot be read'
-    const foreign = status === 412 ? await findForeign(ask, path, security, user) : undefined
-    if (foreign !== undefined) return foreign
-    await changeSecurity(ask, path, security, (names) => (names.includes(user) ? names : [user, ...names]))
-    return undefined
+    if (security === 'unreadable') return refuse('the database exists, and its _security cannot be read')
+    const foreign = status === 412 ? await findForeign(ask, path, security, { user, claim }) : undefined
+    if (foreign !== undefined) return refuse(foreign)
+    const withUser = (names: readonly unknown[]) => (names.includes(user) ? names : [user, ...names])
+    const isChanged = await changeSecurity(ask, path, security, withUser)
+    return { state: isChanged || status !== 412 ? 'given' : 'had' }
   },
   keep: (database, user) => keepDatabase(ask, toPath(database), user),
   async remove(database, user) {
@@ -34,7 +44,24 @@ export const createCouchdb = (ask: Ask): UserDatabaseServer => ({
     requireStatus(SERVER, 'the removal of a database', await ask(path, 'DELETE'), 200, 202, 404)
     return 'removed'
   },
+  async list(prefix) {
+    const found: string[] = []
+    for (let page = PAGE_SIZE; page === PAGE_SIZE; ) {
+      const last = found.at(-1)
+      const range = { start_key: last ?? prefix, end_key: `${prefix}\ufff0` }
+      const query = Object.entries(range).map(([key, value]) => `${key}=${encodeURIComponent(JSON.stringify(value))}`)
+      const more = `limit=${PAGE_SIZE}&skip=${last === undefined ? 0 : 1}`
+      const { body } = requireStatus(SERVER, '_all_dbs', await ask(`/_all_dbs?${query.join('&')}&${more}`), 200)
+      const names = requireNames(SERVER, body)
+      found.push(...names)
+      page = names.length
+    }
+    return found
+  },
 })
+
+/** Each name has at most 238 characters, and a reply 1 MiB. */
+const PAGE_SIZE = 1000
 
 const toPath = (database: string): string => `/${encodeURIComponent(database)}`
 
@@ -88,10 +115,15 @@ function withClosedMembers(security: Members): Members {
 }
 
 /** Why an existing database is not the user's: it may hold what another user wrote. */
-async function findForeign(ask: Ask, path: string, security: Members, user: string): Promise<string | undefined> {
+async function findForeign(
+  ask: Ask,
+  path: string,
+  security: Members,
+  { user, claim }: { readonly user: string; readonly claim: Claim },
+): Promise<string | undefined> {
   const names = listNames(security)
-  if (names.includes(user)) return undefined
-  if (names.length > 0) return 'the database exists, and its _security names other users'
+  if (claim === 'any' || (claim === 'named' && names.includes(user))) return undefined
+  if (names.some((name) => name !== user)) return 'the database exists, and its _security names other users'
   const roles = HOLDERS.flatMap((holders) => listOf(security, holders, 'roles'))
   if (roles.some((role) => role !== ADMIN_ROLE)) return 'the database exists, and its _security names roles'
   const { body } = requireStatus(SERVER, 'the database', await ask(path), 200)

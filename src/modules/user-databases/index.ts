@@ -6,12 +6,12 @@
 import { EVENT } from '../../observe/security-event-table.ts'
 import { defineModule } from '../module.ts'
 import { USER_DATABASE_CHECK } from './checks.ts'
-import { CREATE_MISSING } from './commands.ts'
+import { CREATE_MISSING, GIVE, LIST_WITHOUT_USER } from './commands.ts'
 import { USER_DATABASE_OPERATIONS } from './operations.ts'
 import { userDatabasesOptions } from './options.ts'
 import { findOwnDatabase, type UserDatabaseSettings } from './settings.ts'
 import { createDatabaseStep, createWelcome } from './waiting.ts'
-import { followUsers, isRefused } from './wishes.ts'
+import { followUsers, mayUse } from './wishes.ts'
 import { createJobKinds } from './work.ts'
 
 const { normal, text, USER } = EVENT
@@ -20,6 +20,11 @@ const FIELDS = { ...USER, database: text('Name of the database.'), server: text(
 
 const EVENTS = {
   'user-database.created': normal('database of a user created', '{subject} has the database {database}', FIELDS),
+  'user-database.given': normal(
+    'database given to a user',
+    '{subject} gets the database {database}, whoever has written what it holds',
+    FIELDS,
+  ),
   'user-database.kept': normal(
     'database of a deleted user kept',
     'The deleted user {subject} has no access to the database {database} any more',
@@ -46,9 +51,9 @@ export const userDatabases = defineModule({
   onSignIn: createWelcome,
   async findOwnDatabase(account, settings, statements) {
     const database = findOwnDatabase(account, settings)
-    return database !== undefined && (await isRefused(statements, account.name, database)) ? undefined : database
+    return database !== undefined && (await mayUse(statements, account.name, database)) ? database : undefined
   },
-  commands: [CREATE_MISSING],
+  commands: [CREATE_MISSING, GIVE, LIST_WITHOUT_USER],
   documentDoor: { createSteps: (core) => [createDatabaseStep(core)] },
   checks: [USER_DATABASE_CHECK],
 })

@@ -38,7 +38,19 @@ export const SUMMARY = object({
 
 export type UserDatabasesView = Static<typeof SUMMARY>
 
-export const CREATION_QUERY = object({ 'after?': text('`next` of the previous page.') })
+export const WITHOUT_USER = object({
+  databases: listOf(
+    namedObject('DatabaseWithoutUser', { server: text('CouchDB or ArangoDB.'), database: text(), user: text() }),
+    'At most 1000.',
+  ),
+})
+
+export const GIVEN_DATABASES = object({ wished: integer('Databases that the user gets.') })
+
+export const CREATION_QUERY = object({
+  'after?': text('`next` of the previous page.'),
+  'all?': oneOf(['true', 'false'], 'Also look at those that users have, and create the ones that are no longer there.'),
+})
 export const CREATION_PAGE = object({
   checked: integer('Users on the page.'),
   wished: integer('Databases that will be created.'),

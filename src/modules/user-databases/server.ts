@@ -3,18 +3,29 @@ import { Refusal } from '../../base/errors.ts'
 import { isJsonObject } from '../../base/json.ts'
 import { CARDEA } from '../../directory/identity.ts'
 import type { AskedDatabase } from '../module.ts'
+import type { Claim } from './wishes.ts'
 
 /** What Cardea does with the database of one user. Each may be repeated. */
 export interface UserDatabaseServer {
-  /** `undefined`: the user has it. Otherwise why an administrator has to decide. Throws if it has to be tried again. */
-  create(database: string, user: string, how: Creation): Promise<string | undefined>
+  /** Throws if it has to be tried again. */
+  create(database: string, user: string, how: Creation): Promise<Created>
   /** Takes the database from a user that was deleted. */
   keep(database: string, user: string): Promise<Taken>
   /** Removes the database of a user that was deleted, if it was its own. */
   remove(database: string, user: string): Promise<Taken>
+  /** The names of all databases that begin so. */
+  list(prefix: string): Promise<readonly string[]>
 }
 
+/** `refused` has the reason why an administrator has to decide. `had`: the user had the database already. */
+export type Created =
+  | { readonly state: 'refused'; readonly reason: string }
+  | { readonly state: 'given' | 'had'; readonly reason?: undefined }
+
+export const refuse = (reason: string): Created => ({ state: 'refused', reason })
+
 export interface Creation {
+  readonly claim: Claim
   readonly shards: number
   /** The server may still be busy with an earlier attempt to create it. */
   readonly mayBeHalfMade: boolean
@@ -46,6 +57,12 @@ export function requireStatus(server: string, what: string, reply: ServerReply, 
   const given = [findTextMember(reply.body, 'reason'), findTextMember(reply.body, 'errorMessage')].find(Boolean)
   const detail = `${server}: ${what}: status ${reply.status}${given === undefined ? '' : `, ${given}`}`
   throw new Refusal('upstream_failed', { detail })
+}
+
+/** The list of names that a server has returned. */
+export function requireNames(server: string, value: unknown): readonly string[] {
+  if (Array.isArray(value) && value.every((name) => typeof name === 'string')) return value
+  throw new Refusal('upstream_failed', { detail: `${server} returned no list of names` })
 }
 
 export const findTextMember = (body: unknown, name: string): string | undefined => {

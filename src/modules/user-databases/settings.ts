@@ -1,5 +1,9 @@
 // The options of this module, and the names of the databases.
+import { isUtf8 } from 'node:buffer'
 import type { Identity } from '../../directory/identity.ts'
+
+/** Users of vaults have it, whose database has their own name. */
+export const VAULT_ROLE = 'livesync'
 
 /** By section, under their own names. */
 export interface UserDatabaseSettings {
@@ -32,6 +36,17 @@ export function listDoors({ 'user-databases': { enabled }, upstream }: UserDatab
 /** As CouchDB's own daemon `couch_peruser` names it, so that its databases stay those of their users. */
 export const toDatabaseName = ({ 'user-databases': { prefix } }: UserDatabaseSettings, user: string): string =>
   `${prefix}${Buffer.from(user).toString('hex')}`
+
+/** The name of the user whose database this would be; `undefined`: it cannot be one. */
+export function findUserOf(
+  { 'user-databases': { prefix } }: UserDatabaseSettings,
+  database: string,
+): string | undefined {
+  const hex = database.slice(prefix.length)
+  if (!database.startsWith(prefix) || !/^(?:[0-9a-f]{2})+$/.test(hex)) return undefined
+  const bytes = Buffer.from(hex, 'hex')
+  return isUtf8(bytes) ? bytes.toString() : undefined
+}
 
 /** The database of this user behind the document door; `undefined`: it has none. */
 export function findOwnDatabase({ name, isAdmin }: Identity, settings: UserDatabaseSettings): string | undefined {

@@ -3,11 +3,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { createLruCache } from '../../base/caches.ts'
 import { Refusal } from '../../base/errors.ts'
 import { type Account, idOf, isAccount } from '../../directory/account.ts'
-import { identityOf } from '../../directory/identity.ts'
+import { type Identity, identityOf } from '../../directory/identity.ts'
 import type { Step } from '../../http/request-context.ts'
 import type { DocumentDoorCore, ModuleCore } from '../module.ts'
+import { withHolder } from './holder.ts'
 import { type DatabaseDoor, isOwnDatabase, listDoors, toDatabaseName } from './settings.ts'
-import { addWishes, isRefused, JOB_KIND, listMissing, toKey } from './wishes.ts'
+import { addWishes, isRefused, JOB_KIND, listWanted, toKey } from './wishes.ts'
 
 const LOOK_MS = 50
 const MAX_REMEMBERED = 100_000
@@ -64,11 +65,8 @@ export function createWelcome({ config, kernel: { store } }: ModuleCore): (accou
     const database = toDatabaseName(settings, account.name)
     const all = `${doors.join()} ${database}`
     if (doors.length === 0 || known.get(idOf(account)) === all) return
-    const missing = await listMissing(store.statements, account.name, settings)
-    await addWishes(
-      store.statements,
-      missing.map((door) => ({ door, name: account.name })),
-    )
+    const missing = await listWanted(store.statements, account.name, settings)
+    await addWishes(store.statements, missing)
     const { wait: waitMs } = settings['user-databases']
     const settled = await Promise.all(doors.map((door) => isSettled(door, account.name, { waitMs })))
     if (missing.length === 0 && settled.every(Boolean)) known.set(idOf(account), all)
@@ -85,18 +83,21 @@ export function createWelcome({ config, kernel: { store } }: ModuleCore): (accou
  * earlier user of the name, who was deleted. That of a refused one may have prepared it so that CouchDB lets everyone
  * read what the user would write.
  */
-export function createDatabaseStep({ settings: getSettings, store }: DocumentDoorCore): Step {
-  /** A user that was changed, or is another one of the name, is another object. */
-  const known = new WeakSet<Account>()
+export function createDatabaseStep(core: DocumentDoorCore): Step {
+  const { settings: getSettings, store } = core
+  /** The database that each may use. A user that was changed, or is another one of the name, is another object. */
+  const known = new WeakMap<Identity, string>()
   const isSettled = createSettling(store)
   return {
     name: 'database of the user',
     run(context) {
-      const identity = identityOf(context)
       const settings = getSettings()
       const [first = ''] = context.path.segments
-      if (!isAccount(identity) || !isOwnDatabase(identity, first, settings) || known.has(identity)) return undefined
-      return requireOwn(identity, first, { waitMs: settings['user-databases'].wait, signal: context.signal })
+      if (!isOwnDatabase(identityOf(context), first, settings)) return undefined
+      return withHolder(context, core.directory, (holder) => {
+        if (!isAccount(holder) || holder.isAdmin || known.get(holder) === first) return undefined
+        return requireOwn(holder, first, { waitMs: settings['user-databases'].wait, signal: context.signal })
+      })
     },
   }
   async function requireOwn(account: Account, database: string, patience: Patience): Promise<undefined> {
@@ -107,7 +108,7 @@ export function createDatabaseStep({ settings: getSettings, store }: DocumentDoo
       })
     if (await isRefused(store.statements, account.name, database))
       throw new Refusal('forbidden', { reason: 'This database is not yours: an administrator has to decide.' })
-    known.add(account)
+    known.set(account, database)
     return undefined
   }
 }

@@ -8,7 +8,7 @@ import { lockCounters } from '../../store/operations/changes.ts'
 import { putJobs } from '../../store/operations/jobs.ts'
 import type { UserTurn } from '../../store/operations/users.ts'
 import { toStatements } from '../../store/statements.ts'
-import { type DatabaseDoor, listDoors, toDatabaseName, type UserDatabaseSettings } from './settings.ts'
+import { type DatabaseDoor, listDoors, toDatabaseName, type UserDatabaseSettings, VAULT_ROLE } from './settings.ts'
 
 export const JOB_KIND = 'user-database'
 
@@ -22,16 +22,24 @@ export interface DatabaseRecord {
   readonly reason: string
 }
 
-export type Wish = { readonly action: 'create' } | { readonly action: 'keep' | 'remove'; readonly database: string }
+/**
+ * Which databases a user takes that exist already and hold something. `none`: the user is new, and an earlier one of the
+ * name may be lost. `named`: one that names it. `any`: an administrator has decided.
+ */
+export type Claim = 'none' | 'named' | 'any'
+
+export type Wish =
+  | { readonly action: 'create'; readonly claim: Claim }
+  | { readonly action: 'keep' | 'remove'; readonly database: string }
 
 const STATEMENTS = toStatements(
   {
     putRecord: `INSERT INTO cardea_user_databases (name, door, database, state, reason) VALUES ($1, $2, $3, $4, $5)
-      ON CONFLICT (name, door) DO UPDATE
-      SET database = excluded.database, state = excluded.state, reason = excluded.reason`,
-    listRecords: 'SELECT name, door, database, state, reason FROM cardea_user_databases WHERE name = $1 ORDER BY door',
+      ON CONFLICT (name, door, database) DO UPDATE SET state = excluded.state, reason = excluded.reason`,
+    listRecords: `SELECT name, door, database, state, reason FROM cardea_user_databases WHERE name = $1
+      ORDER BY door, database`,
     listRefused: `SELECT name, door, database, state, reason FROM cardea_user_databases WHERE state = 'refused'
-      ORDER BY name, door LIMIT 1000`,
+      ORDER BY name, door, database LIMIT 1000`,
     removeRecords: 'DELETE FROM cardea_user_databases WHERE name = $1 RETURNING name, door, database, state, reason',
     findUser: 'SELECT name FROM cardea_users WHERE name = $1 AND is_live = 1',
     countJobs: `SELECT count(*) AS waiting, coalesce(max(problem), '') AS problem FROM cardea_jobs
@@ -49,8 +57,8 @@ export function readKey(key: string): Owner {
   return { door: key.startsWith('document/') ? 'document' : 'multi-model', name: key.slice(end + 1) }
 }
 
-// only `toWishJob` writes these
-export const readWish = (payload: string): Wish => JSON.parse(payload) as Wish
+// only `toWishJob` writes these; an earlier version wrote no claim
+export const readWish = (payload: string): Wish => ({ claim: 'named', ...JSON.parse(payload) }) as Wish
 
 export const toWishJob = (door: DatabaseDoor, name: string, wish: Wish): NewJob => ({
   kind: JOB_KIND,
@@ -67,33 +75,48 @@ export function* followUsers(changes: readonly UserTurn[], settings: () => UserD
 }
 
 /** A database that Cardea has made is followed even where the option is off now: the next user must not get it. */
-function listJobs(
-  { name, kind, isUncertain }: UserTurn,
-  known: readonly DatabaseRecord[],
-  settings: UserDatabaseSettings,
-) {
+function listJobs(turn: UserTurn, known: readonly DatabaseRecord[], settings: UserDatabaseSettings) {
+  const { name, kind, after, isUncertain, isMoved } = turn
   const doors = listDoors(settings)
-  if (kind === 'created') return doors.map((door) => toWishJob(door, name, { action: 'create' }))
+  if (kind === 'created') {
+    const isVault = after.kind === 'user' && after.document.roles.includes(VAULT_ROLE)
+    const claim = isMoved ? 'named' : 'none'
+    return isVault ? [] : doors.map((door) => toWishJob(door, name, { action: 'create', claim }))
+  }
   if (kind !== 'deleted') return []
   const action = isUncertain ? 'keep' : settings['user-databases']['on-delete']
   const own = known.filter((record) => record.name === name)
-  const others = doors.filter((door) => !own.some((record) => record.door === door))
+  const database = toDatabaseName(settings, name)
+  const others = doors.filter((door) => !own.some((record) => record.door === door && record.database === database))
   return [
     // an administrator may have given the user a refused one, which is not removed: it is not known whose it was
-    ...own.map(({ door, database, state }) =>
-      toWishJob(door, name, { action: state === 'ready' ? action : 'keep', database }),
+    ...own.map((record) =>
+      toWishJob(record.door, name, {
+        action: record.state === 'ready' && !isVault(record) ? action : 'keep',
+        database: record.database,
+      }),
     ),
-    ...others.map((door) => toWishJob(door, name, { action, database: toDatabaseName(settings, name) })),
+    ...others.map((door) => toWishJob(door, name, { action, database })),
   ]
 }
+
+/** A vault has the name of its user, who has no other database. */
+const isVault = ({ name, database }: DatabaseRecord): boolean => database === name
 
 export interface Owner {
   readonly door: DatabaseDoor
   readonly name: string
 }
 
-/** Wishes databases for those users that still exist and have no wish yet. Returns how many. */
-export async function addWishes(statements: Engine, owners: readonly Owner[]): Promise<number> {
+export interface Wanted extends Owner {
+  readonly claim: Claim
+}
+
+/**
+ * Wishes databases for those users that still exist and have no wish yet, or whose database an administrator gives them.
+ * Returns how many.
+ */
+export async function addWishes(statements: Engine, owners: readonly Wanted[]): Promise<number> {
   if (owners.length === 0) return 0
   return statements.transact(function* (): StoreSteps<number> {
     yield* lockCounters()
@@ -104,8 +127,10 @@ export async function addWishes(statements: Engine, owners: readonly Owner[]): P
     )
     const names = new Set(users.map((row) => textOf(row, 'name')))
     const waiting = new Set(jobs.map((row) => textOf(row, 'key')))
-    const wished = owners.filter(({ door, name }) => names.has(name) && !waiting.has(toKey(door, name)))
-    yield* putJobs(wished.map(({ door, name }) => toWishJob(door, name, { action: 'create' })))
+    const wished = owners.filter(
+      ({ door, name, claim }) => names.has(name) && (claim === 'any' || !waiting.has(toKey(door, name))),
+    )
+    yield* putJobs(wished.map(({ door, name, claim }) => toWishJob(door, name, { action: 'create', claim })))
     return wished.length
   })
 }
@@ -119,27 +144,62 @@ export const putRecord = (statements: Engine, record: DatabaseRecord): Promise<v
     if (user) yield one(STATEMENTS.putRecord, name, door, database, state, reason)
   })
 
+/** Other writers wait for each batch. */
+const BATCH_SIZE = 200
+
+/** The users among these names. */
+export async function findUsers(statements: Engine, names: readonly string[]): Promise<ReadonlySet<string>> {
+  const found = new Set<string>()
+  for (let from = 0; from < names.length; from += BATCH_SIZE) {
+    const batch = new Set(names.slice(from, from + BATCH_SIZE))
+    const rows = await statements.transact(function* (): StoreSteps<readonly Row[]> {
+      return yield manyKeys(STATEMENTS.findUser, batch)
+    })
+    for (const row of rows) found.add(textOf(row, 'name'))
+  }
+  return found
+}
+
 export const listRecords = async (statements: Engine, name: string): Promise<readonly DatabaseRecord[]> =>
   (await statements.ask(one(STATEMENTS.listRecords, name))).map(readRecord)
 
+const isRefusedIn =
+  (database: string) =>
+  (each: DatabaseRecord): boolean =>
+    each.door === 'document' && each.database === database && each.state === 'refused'
+
 /** Whether the database of a user behind the document door needs a decision of an administrator. */
 export const isRefused = async (statements: Engine, name: string, database: string): Promise<boolean> =>
-  (await listRecords(statements, name)).some(
-    (each) => each.door === 'document' && each.database === database && each.state === 'refused',
-  )
+  (await listRecords(statements, name)).some(isRefusedIn(database))
 
-/** The doors at which this user has no database with its name. A refused one counts unless it is to be tried again. */
-export async function listMissing(
+/** Whether this is the database of the user behind the document door, and the user may use it. */
+export async function mayUse(statements: Engine, name: string, database: string): Promise<boolean> {
+  const records = await listRecords(statements, name)
+  return !records.some(isVault) && !records.some(isRefusedIn(database))
+}
+
+/** The states of databases that are wished again; `undefined`: there is none with this name. */
+const SELECTED = {
+  missing: [undefined],
+  refused: [undefined, 'refused'],
+  all: [undefined, 'refused', 'ready'],
+} as const
+
+/** What is to be wished for a user. One that was refused stays so as long as it is not empty. */
+export async function listWanted(
   statements: Engine,
   name: string,
   settings: UserDatabaseSettings,
-  triesAgain = false,
-): Promise<readonly DatabaseDoor[]> {
+  selection: keyof typeof SELECTED = 'missing',
+): Promise<readonly Wanted[]> {
   const database = toDatabaseName(settings, name)
-  const records = (await listRecords(statements, name)).filter(
-    (each) => each.database === database && (each.state === 'ready' || !triesAgain),
-  )
-  return listDoors(settings).filter((door) => !records.some((each) => each.door === door))
+  const selected: readonly unknown[] = SELECTED[selection]
+  const records = await listRecords(statements, name)
+  if (records.some(isVault)) return []
+  return listDoors(settings).flatMap((door): readonly Wanted[] => {
+    const state = records.find((each) => each.door === door && each.database === database)?.state
+    return selected.includes(state) ? [{ door, name, claim: state === 'refused' ? 'none' : 'named' }] : []
+  })
 }
 
 /** At most a thousand. */

@@ -1,13 +1,14 @@
 // The job of this module: creates the database of a user, or takes it away from one that was deleted.
 import { Refusal } from '../../base/errors.ts'
+import type { Directory } from '../../directory/directory.ts'
 import type { Job } from '../../directory/store-port/jobs.ts'
 import type { JobKinds } from '../../kernel/jobs.ts'
 import type { ModuleCore } from '../module.ts'
 import { createArangodb } from './arangodb.ts'
 import { createCouchdb } from './couchdb.ts'
-import { createAsk, type UserDatabaseServer } from './server.ts'
+import { type Ask, createAsk, refuse, type UserDatabaseServer } from './server.ts'
 import { type DatabaseDoor, listDoors, SERVERS, toDatabaseName } from './settings.ts'
-import { JOB_KIND, putRecord, readKey, readWish } from './wishes.ts'
+import { type Claim, JOB_KIND, listRecords, putRecord, readKey, readWish } from './wishes.ts'
 
 const MAX_BACK_OFF_MS = 15_000
 
@@ -31,7 +32,7 @@ async function runJob(core: ModuleCore, job: Job, signal: AbortSignal): Promise<
     if (wish.action === 'create') return
     throw new Refusal('upstream_unavailable', { detail: `no server is configured behind the ${door} door` })
   }
-  if (wish.action === 'create') return createDatabase(core, server, job)
+  if (wish.action === 'create') return createDatabase(core, server, job, wish.claim)
   const { database, action } = wish
   // a name that is too long was never accepted
   const taken = checkLength(door, database) === undefined ? await server[action](database, name) : undefined
@@ -45,15 +46,19 @@ function findServer(
   signal: AbortSignal,
 ): UserDatabaseServer | undefined {
   const upstream = gateway.find(door)
-  if (!upstream) return undefined
-  const ask = createAsk(upstream, signal)
-  return door === 'document' ? createCouchdb(ask) : createArangodb(ask, directory)
+  return upstream && createServer(door, createAsk(upstream, signal), directory)
 }
+
+export const createServer = (
+  door: DatabaseDoor,
+  ask: Ask,
+  directory: Pick<Directory, 'setGrant'>,
+): UserDatabaseServer => (door === 'document' ? createCouchdb(ask) : createArangodb(ask, directory))
 
 /** How long the server may still be busy with an attempt whose reply took too long. */
 const MAX_CREATION_MS = 60_000
 
-async function createDatabase(core: ModuleCore, server: UserDatabaseServer, job: Job): Promise<void> {
+async function createDatabase(core: ModuleCore, server: UserDatabaseServer, job: Job, claim: Claim): Promise<void> {
   const { config, directory, kernel } = core
   const { door, name } = readKey(job.key)
   const settings = config.get()
@@ -62,12 +67,17 @@ async function createDatabase(core: ModuleCore, server: UserDatabaseServer, job:
   const database = toDatabaseName(settings, name)
   const mayBeHalfMade = job.attempts > 1 && kernel.clock.nowMs() - job.begunMs < MAX_CREATION_MS
   const { shards } = settings['user-databases']
-  const reason = checkLength(door, database) ?? (await server.create(database, name, { shards, mayBeHalfMade }))
+  const tooLong = checkLength(door, database)
+  const how = { claim, shards, mayBeHalfMade }
+  const created = tooLong === undefined ? await server.create(database, name, how) : refuse(tooLong)
+  const { statements } = kernel.store
+  const known = (await listRecords(statements, name)).find((each) => each.door === door && each.database === database)
+  const { reason } = created
   const state = reason === undefined ? 'ready' : 'refused'
-  await putRecord(kernel.store.statements, { name, door, database, state, reason: reason ?? '' })
+  await putRecord(statements, { name, door, database, state, reason: reason ?? '' })
   const common = { subject: name, database, server: SERVERS[door].name }
-  if (reason === undefined) kernel.events.record('user-database.created', common)
-  else kernel.events.record('user-database.refused', { ...common, reason })
+  if (reason !== undefined) kernel.events.record('user-database.refused', { ...common, reason })
+  else if (created.state === 'given' || known?.state !== state) kernel.events.record('user-database.created', common)
 }
 
 function checkLength(door: DatabaseDoor, database: string): string | undefined {

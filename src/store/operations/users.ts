@@ -41,6 +41,8 @@ export interface UserTurn {
   readonly after: UserRecord
   /** Whether it is not certain that a deleted user is another one than the next of its name. */
   readonly isUncertain?: boolean | undefined
+  /** Whether a created user comes from elsewhere, with what it has there. */
+  readonly isMoved?: boolean | undefined
   /** Left out: not known. */
   readonly change?: WrittenChange | undefined
 }
@@ -212,7 +214,7 @@ export function decideWrites(
   const accepted = new Map<string, { sequence: number; record: UserRecord }>()
   const changes: UserTurn[] = []
   let { sequence, users } = counters
-  const outcomes = writes.map(({ expected, record, isDistinct, apart, isUncertain, change }): UserWriteOutcome => {
+  const outcomes = writes.map(({ expected, record, isDistinct, apart, ...more }): UserWriteOutcome => {
     const before = versions.get(record.name)
     const found: Expected = before?.sequence ?? 'absent'
     if (found !== expected) return { kind: 'conflict', current: found }
@@ -229,8 +231,9 @@ export function decideWrites(
       kind: toChangeKind(wasUser, isUser),
       sequence,
       after: record,
-      isUncertain,
-      change,
+      isUncertain: more.isUncertain,
+      isMoved: more.isMoved,
+      change: more.change,
     })
     versions.set(record.name, { sequence, isLive: isUser })
     accepted.set(record.name, { sequence, record })

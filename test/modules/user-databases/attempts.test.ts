@@ -15,6 +15,9 @@ test('an attempt that was ended sends nothing more: the user may have been delet
     },
   }
   const server = createCouchdb(createAsk(couchdb, ended.signal))
-  await assert.rejects(server.create('userdb-616461', 'ada', { shards: 0, mayBeHalfMade: false }), /abort/)
+  await assert.rejects(
+    server.create('userdb-616461', 'ada', { claim: 'none', shards: 0, mayBeHalfMade: false }),
+    /abort/,
+  )
   assert.deepEqual(sent, ['PUT /userdb-616461'])
 })

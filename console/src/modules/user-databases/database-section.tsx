@@ -19,7 +19,12 @@ export function DatabaseSection({ user: { name, sessions } }: EditedUser) {
   if (databases.length === 0) return null
   return (
     <Section title={texts.title}>
-      <Table caption={texts.title} columns={COLUMNS} rows={databases} keyOf={({ server }) => server} />
+      <Table
+        caption={texts.title}
+        columns={COLUMNS}
+        rows={databases}
+        keyOf={({ server, database }) => `${server} ${database}`}
+      />
     </Section>
   )
 }
