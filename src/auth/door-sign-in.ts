@@ -5,7 +5,7 @@ import type { SecurityEvents } from '../observe/security-events.ts'
 import type { CredentialSource } from './handler.ts'
 import type { KnownHeaders, Peers } from './known-headers.ts'
 import type { CommonLimits, PasswordLimits } from './limits/together.ts'
-import { type FreshProof, PASSKEY_HANDLER, type Passkeys } from './passkey-sign-in.ts'
+import { type ExpectedPasskey, type FreshProof, PASSKEY_HANDLER, type Passkeys } from './passkey-sign-in.ts'
 import type { Attempt, SignIn } from './sign-in.ts'
 
 /** An attempt to sign in with a request. */
@@ -43,8 +43,9 @@ export const createDoorSignIn =
   (signIn: SignIn, namesProxies: () => boolean, byPasskey: PasskeyFinder): DoorSignIn =>
   (attempt) => {
     const { source, passkey, proof, ...given } = attempt
-    if (passkey !== undefined && given.name === '') return byPasskey(passkey, source, proof)
-    const isPasskeyOf = async ({ name }: Account) => (await byPasskey(passkey, source))?.name === name
+    if (passkey !== undefined && given.name === '')
+      return byPasskey(passkey, source, proof && { owner: proof.account, proof })
+    const isPasskeyOf = async (owner: Account) => (await byPasskey(passkey, source, { owner })) !== undefined
     return signIn({
       ...given,
       ...(passkey !== undefined && { isPasskeyOf }),
@@ -58,7 +59,11 @@ export const createDoorSignIn =
   }
 
 /** The account whose passkey has signed; `undefined`: it is not accepted. */
-type PasskeyFinder = (response: unknown, source: CredentialSource, proof?: FreshProof) => Promise<Account | undefined>
+type PasskeyFinder = (
+  response: unknown,
+  source: CredentialSource,
+  expected?: ExpectedPasskey,
+) => Promise<Account | undefined>
 
 interface PasskeyDeps {
   readonly passkeys: Pick<Passkeys, 'requireAccount'>
@@ -70,11 +75,12 @@ interface PasskeyDeps {
 /** Failures are limited for the address and delay no password. */
 export const createPasskeyFinder =
   ({ passkeys, limitArrivals, directory, events }: PasskeyDeps): PasskeyFinder =>
-  async (response, source, proof) => {
+  async (response, source, expected) => {
     try {
-      const arrive = () => passkeys.requireAccount(response, source, proof)
+      const arrive = () => passkeys.requireAccount(response, source, expected)
       const account = await limitArrivals(source, PASSKEY_HANDLER, arrive)
-      if (!proof) directory.noteSignIn(account.name, source.client.address)
+      // the second step is noted with the password
+      if (!expected) directory.noteSignIn(account.name, source.client.address)
       return account
     } catch (error) {
       if (!(error instanceof Refusal) || error.code !== 'credential_refused') throw error

@@ -30,11 +30,8 @@ export interface PasskeyProof {
 export interface Passkeys {
   /** For a page that signs a user in, whose name it need not know. */
   createSignInOptions(): PasskeyOptions
-  /**
-   * The account whose passkey has signed these options, with the user verified. Throws `credential_refused`. `proof`:
-   * it must have signed those for this request, which are not older than `maxAgeSeconds`.
-   */
-  requireAccount(response: unknown, request: PasskeyRequest, proof?: FreshProof): Promise<Account>
+  /** The account whose passkey has signed these options, with the user verified. Throws `credential_refused`. */
+  requireAccount(response: unknown, request: PasskeyRequest, expected?: ExpectedPasskey): Promise<Account>
   createProofOptions(proof: PasskeyProof): PasskeyOptions
   /** `sessionId`: that of the request; the passkey must be added in it. */
   createAddOptions(account: Account, sessionId: string | undefined): PasskeyOptions
@@ -45,6 +42,13 @@ export interface Passkeys {
     given: NewPasskey,
     request: AddingRequest,
   ): Promise<readonly string[] | undefined>
+}
+
+export interface ExpectedPasskey {
+  /** Left out: the passkey of any account signs in. */
+  readonly owner?: Account
+  /** It must have signed the options for this request of the owner. Left out: those of a sign-in. */
+  readonly proof?: FreshProof | undefined
 }
 
 export interface FreshProof extends PasskeyProof {

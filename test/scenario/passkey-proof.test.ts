@@ -181,3 +181,24 @@ it('the last passkey that a role needs is removed with a passkey or by an admini
   assert.equal((await owner.call('DELETE', own, await owner.sign(`DELETE ${own}`))).status, 200)
   assert.equal((await ask(AS_ADMIN, 'DELETE', path.replace('/account', '/users/last'))).status, 200)
 })
+
+it('so are the last passkeys of an administrator, at the path for any account and both at the same time', async () => {
+  await addUser('chief', { roles: ['staff'] })
+  assert.equal((await ask(AS_ADMIN, 'POST', '/administrators', { name: 'chief', password: PASSWORD })).status, 200)
+  const { device, reply } = await addPasskey(`chief:${PASSWORD}`)
+  const [code] = reply.json.recoveryCodes
+  const { call } = await openBrowser('chief', { code })
+  const { options } = (await call('POST', '/account/passkeys/options', { current_password: PASSWORD })).json
+  const response = createAuthenticator(origin).create(options)
+  assert.equal((await call('POST', '/account/passkeys', { label: 'second', response })).status, 200)
+  const paths = [reply.json.passkeys[0].id, response.id].map((id) => `/users/chief/passkeys/${id}`)
+  const proof = { current_password: PASSWORD }
+  await Promise.all(paths.map((path) => call('DELETE', path, proof)))
+  const left = (await ask(AS_ADMIN, 'GET', '/users/chief/passkeys')).json.passkeys
+  assert.equal(left.length, 1)
+  const again = await openBrowser('chief', { code: reply.json.recoveryCodes[1] })
+  const path = `/users/chief/passkeys/${left[0].id}`
+  assert.deepEqual(errorOf(await again.call('DELETE', path, proof)), NEEDS_PASSWORD)
+  assert.equal((await ask(AS_ADMIN, 'DELETE', path)).status, 200)
+  assert.equal(await signIn({ passkey: await signWith(device) }).then(({ status }) => status), 401)
+})

@@ -327,9 +327,17 @@ describe('where a second factor is on or required', () => {
     assert.equal((await signIn({ passkey: await signWith(device) })).status, 200)
     const wrong = await signIn({ name: 'tom', password: 'wrong', passkey: await signWith(device) })
     assert.deepEqual(errorOf(wrong), [401, 'credential_refused'])
-    const { device: other } = await addPasskey(await addUser('tim'))
-    const ofOther = await signIn({ name: 'tom', password: PASSWORD, passkey: await signWith(other) })
-    assert.deepEqual(errorOf(ofOther), [401, 'credential_refused'])
+  })
+
+  it('a passkey of another user is refused as the second step, and not noted as used', async () => {
+    const as = await addUser('tam')
+    const { secret } = (await ask(as, 'POST', '/account/totp')).json
+    assert.equal((await ask(as, 'POST', '/account/totp/confirm', { secret, code: codeOf(secret) })).status, 200)
+    const { device } = await addPasskey(await addUser('tim'))
+    const reply = await signIn({ name: 'tam', password: PASSWORD, passkey: await signWith(device) })
+    assert.deepEqual(errorOf(reply), [401, 'credential_refused'])
+    const { passkeys } = (await ask(AS_ADMIN, 'GET', '/users/tim/passkeys')).json
+    assert.equal(passkeys[0].usedAt, undefined)
   })
 
   it('the first passkey ends the sessions without it, gives recovery codes, and the password alone is refused', async () => {

@@ -1,7 +1,7 @@
 /** Signs accounts in with their passkeys, and adds new ones. */
 import type {
   AddingRequest,
-  FreshProof,
+  ExpectedPasskey,
   NewPasskey,
   PasskeyProof,
   PasskeyRequest,
@@ -37,7 +37,7 @@ export function createPasskeyService(core: ModuleCore): Passkeys {
       userVerification: 'required',
       timeout: CHALLENGE_SECONDS * 1000,
     }),
-    requireAccount: (response, request, proof) => requireAccount(deps, response, request, proof),
+    requireAccount: (response, request, expected) => requireAccount(deps, response, request, expected),
     createProofOptions: (proof) => ({
       challenge: challenges.create(toProofUse(proof)),
       rpId: toRpId(config.get()),
@@ -92,7 +92,7 @@ async function requireAccount(
   deps: Deps,
   response: unknown,
   request: PasskeyRequest,
-  proof?: FreshProof,
+  { owner, proof }: ExpectedPasskey = {},
 ): Promise<Account> {
   const { directory, kernel } = deps
   const { id, challenge, userHandle } = readResponse(response)
@@ -102,7 +102,7 @@ async function requireAccount(
   const owners = await directory.listPasskeyOwners({ rpId: expected.rpId, id })
   // an authenticator that was given the ids of the account need not say whose passkey it has used
   const handle = proof && userHandle === '' ? toHandle(proof.account) : userHandle
-  const account = owners.find((owner) => toHandle(owner) === handle && (!proof || owner.name === proof.account.name))
+  const account = owners.find((each) => toHandle(each) === handle && (!owner || owner.name === each.name))
   const passkey = account?.passkeys?.find((each) => each.id === id)
   if (!account || !passkey) throw refusePasskey('no active account has it')
   const counter = await verifySigned(response, passkey, expected)

@@ -13,7 +13,6 @@ import {
 import { flag, object, text } from '../../dialects/admin-api/schemas/schema.ts'
 import { requireExistingUser, requireManagedName, toManager } from '../../dialects/admin-api/users/delegation.ts'
 import type { Account } from '../../directory/account.ts'
-import type { Caller } from '../../directory/caller.ts'
 import { hasPasskeys, type Passkey, toPasskeyKey, type User } from '../../directory/users/user.ts'
 import { NO_PASSWORD } from '../../passwords/schemes.ts'
 import { forgetCounter } from './counters.ts'
@@ -99,10 +98,7 @@ export const PASSKEY_OPERATIONS = {
     async run(deps, call) {
       const account = await requireAccount(deps, requireAccountName(call))
       await call.requester?.requirePassword(call.body.current_password)
-      const passkey = requirePasskey(account, call)
-      if (account.needsPasskey && account.passkeys?.length === 1 && call.requester?.hasUsedPasskey() === false)
-        throw new Refusal('password_required', { reason: LAST })
-      await removePasskey(deps, call.caller, account, passkey)
+      await removePasskey(deps, call, account)
       await call.requester?.reopenSession()
       return showPasskeys(deps, await requireAccount(deps, account.name))
     },
@@ -137,7 +133,7 @@ export const PASSKEY_OPERATIONS = {
     async run(deps, call) {
       const owner = await requireManagedOwner(deps, call)
       await requireOwnPassword(call, owner.name, call.body.current_password)
-      await removePasskey(deps, toManager(deps, call), owner, requirePasskey(owner, call))
+      await removePasskey(deps, call, owner, toManager(deps, call))
       return showPasskeys(deps, await requireManagedOwner(deps, call))
     },
   }),
@@ -179,9 +175,19 @@ function requirePasskey({ passkeys = [] }: PasskeyOwner, { params }: Call): Pass
   return found
 }
 
-async function removePasskey(deps: OperationDeps, caller: Caller, { name }: PasskeyOwner, passkey: Passkey) {
+/** Removes the passkey that the path names. Its owner must have used one to remove the last that a role needs. */
+async function removePasskey(deps: OperationDeps, call: Call, owner: PasskeyOwner, caller = call.caller) {
   const { directory, events, statements } = deps
-  await directory.changePasskeys(name, caller, (all) => all.filter(({ id }) => id !== passkey.id))
+  const { requester } = call
+  const { name } = owner
+  const passkey = requirePasskey(owner, call)
+  const own = requester?.name === name ? await directory.findAccount(name) : undefined
+  const isKept = own?.needsPasskey && !requester?.hasUsedPasskey()
+  await directory.changePasskeys(name, caller, (all) => {
+    const others = all.filter(({ id }) => id !== passkey.id)
+    if (isKept && others.length === 0) throw new Refusal('password_required', { reason: LAST })
+    return others
+  })
   await forgetCounter(statements, passkey)
   events.record('passkey.removed', { subject: name, passkey: passkey.label })
 }
