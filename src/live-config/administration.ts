@@ -15,11 +15,7 @@ export const createAdministration = (liveConfig: LiveConfig): Administration => 
     const { runtime, kernel } = liveConfig
     // the position of a snapshot that was read long ago is no longer marked in the store
     await liveConfig.refresh()
-    const { administrators, position: unchangedSince } = liveConfig.get()
-    const { passkeys } = administrators.get(name) ?? {}
     await upgradeAdministrator(liveConfig.get(), { name, from, to }, { runtime, ...kernel })
-    // it is the same password
-    if (passkeys) await runtime.administrators.setPasskeys({ name, text: to }, passkeys, { unchangedSince })
     await liveConfig.refresh()
   },
   endSessions: async (name, session) => {

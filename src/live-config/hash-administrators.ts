@@ -4,8 +4,13 @@ import type { Log } from '../base/log.ts'
 import { rewriteAdmin } from '../config/admin-file.ts'
 import type { Config } from '../config/options.ts'
 import { type AdminEntry, renderSource, type Settings } from '../config/settings.ts'
-import { chooseAdministrators, isGivenInClear, readAdministrators } from '../directory/administrators.ts'
-import type { Position } from '../directory/store-port/changes.ts'
+import {
+  type AdministratorAccount,
+  chooseAdministrators,
+  isGivenInClear,
+  readAdministrators,
+  toPasskeyEntry,
+} from '../directory/administrators.ts'
 import { type Hasher, NO_DECOY } from '../passwords/hasher.ts'
 import { checkPassword } from '../passwords/password-rules.ts'
 import { readAdminPassword, renderAdminPassword } from '../passwords/schemes.ts'
@@ -114,17 +119,28 @@ function reportSeen(entry: Entry, hash: string | undefined, isIgnored: boolean, 
   writeBack(entry, hash, log)
 }
 
-/** Replaces the hash `from` by a stronger one in the layer that contains it, unless it has changed. */
+interface UpgradedSnapshot extends Pick<RuntimeReading, 'position'> {
+  readonly settings: Settings
+  readonly fileHashes: FileHashes
+  readonly administrators: ReadonlyMap<string, Pick<AdministratorAccount, 'passkeys'>>
+}
+
+/**
+ * Replaces the hash `from` by a stronger one in the layer that contains it, unless it has changed. It is of the same
+ * password, so the passkeys stay: they are written in the same transaction.
+ */
 export async function upgradeAdministrator(
-  { settings, fileHashes, position }: { settings: Settings; fileHashes: FileHashes; position: Position },
+  { settings, fileHashes, administrators, position: unchangedSince }: UpgradedSnapshot,
   { name, from, to }: { name: string; from: string; to: string },
   { runtime: { administrators: records }, hasher, log }: Hashing,
 ): Promise<void> {
   const entry = chooseHashed(settings, fileHashes).find((candidate) => candidate.name === name)
   if (entry?.text !== from) return
-  if (entry.layer === 'run time') return records.replaceHash(name, to, position)
+  const { passkeys } = administrators.get(name) ?? {}
+  const kept = passkeys && { unchangedSince, also: [toPasskeyEntry(name, to, passkeys)] }
+  if (entry.layer === 'run time') return records.replaceHash(name, to, { unchangedSince, ...kept })
   const proof = renderAdminPassword(await hasher.hash(from, toHashParameters(settings.values)))
-  await records.setUpgraded(name, { proof, text: to })
+  await records.setUpgraded(name, { proof, text: to }, kept)
   // a file that cannot be rewritten keeps the weaker hash, which is no longer used
   const problem = entry.source.kind === 'file' ? rewriteAdmin({ ...entry, text: from }, to) : undefined
   log.info('stored password of an administrator replaced by a stronger one', {

@@ -19,7 +19,13 @@ import {
   toPasskeyEntry,
 } from '../directory/administrators.ts'
 import type { Position } from '../directory/store-port/changes.ts'
-import type { Setting, SettingList, SettingOutcome, SettingStore } from '../directory/store-port/settings.ts'
+import type {
+  Setting,
+  SettingChange,
+  SettingList,
+  SettingOutcome,
+  SettingStore,
+} from '../directory/store-port/settings.ts'
 import type { UserStore } from '../directory/store-port/users.ts'
 import type { Json, Passkey } from '../directory/users/user.ts'
 import { type KeptTimeout, readTimeouts, renderTimeouts, toKept } from './kept-timeouts.ts'
@@ -177,12 +183,11 @@ export function createStoredLayer(store: LayerStore, clock: Clock, volatile = cr
 }
 
 /** Writes a record and returns the position of the change. */
-type Write = (
-  section: string,
-  key: string,
-  text: string,
-  change?: { readonly nowSeconds?: number; readonly unchangedSince?: Position },
-) => Promise<Position>
+type Write = (section: string, key: string, text: string, change?: WriteChange) => Promise<Position>
+
+interface WriteChange extends Pick<SettingChange, 'unchangedSince' | 'also'> {
+  readonly nowSeconds?: number
+}
 
 const NEVER = 0
 
@@ -199,15 +204,15 @@ const createAdministratorRecords = (store: LayerStore, write: Write, clock: Cloc
     return write(ADMINS, name, text, { ...(isNew && { nowSeconds: NEVER }), unchangedSince })
   },
   /** Replaces the hash of an administrator of this layer; external tokens issued before stay valid. */
-  async replaceHash(name: string, text: string, unchangedSince: Position): Promise<void> {
+  async replaceHash(name: string, text: string, change: WriteChange): Promise<void> {
     const { seconds = NEVER } = toChanges((await store.listSettings()).settings).get(name) ?? {}
-    await write(ADMINS, name, text, { nowSeconds: seconds, unchangedSince })
+    await write(ADMINS, name, text, { nowSeconds: seconds, ...change })
   },
   /** Records that the hash belongs to the plain text of a file, variable or flag: it is no change made at run time. */
   setSeen: async (name: string, text: string) => void (await write(SEEN, name, text)),
   /** As `replaceHash`, for an administrator of another layer. */
-  setUpgraded: async (name: string, { proof, text }: UpgradedHash) =>
-    void (await write(UPGRADED, name, `${proof}\n${text}`)),
+  setUpgraded: async (name: string, { proof, text }: UpgradedHash, change: WriteChange = {}) =>
+    void (await write(UPGRADED, name, `${proof}\n${text}`, change)),
   /** Raises the session epoch of an administrator of any layer. One session may stay. */
   endAdministratorSessions: async (name: string, kept?: KeptAdministratorSession) =>
     void (await write(SESSIONS_OF_ADMINISTRATORS, name, kept ? JSON.stringify(kept) : '')),

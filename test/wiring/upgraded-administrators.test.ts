@@ -4,8 +4,10 @@ import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import { type Cardea, type CardeaOptions, createTestCardea } from '../../src/index.ts'
+import { createPasskeyUsers } from '../support/passkeys.ts'
 import { ADMIN, basic, send } from '../support/request.ts'
 
 const hashed = (password: string): string =>
@@ -45,7 +47,7 @@ async function open(t: TestContext) {
   }
   const ask = async (headers: Readonly<Record<string, string>>): Promise<unknown> =>
     JSON.parse((await send(url, { path: '/_session', headers })).body).userCtx?.name
-  return { file, start, put, read, signIn, ask }
+  return { file, store: join(folder, 'store.db'), url: () => url, stop, start, put, read, signIn, ask }
 }
 
 test('a hash set at run time is upgraded at sign-in; the new session stays valid, also after a restart', async (t) => {
@@ -127,4 +129,34 @@ test('a stronger hash, or upgrade_hash_on_auth = false, prevents the upgrade', a
   await put('admins/ops?raw=true', hashed('apple'))
   assert.equal((await signIn('ops', 'apple')).status, 200)
   assert.deepEqual([await read('ops'), await read('strong')], [hashed('apple'), strong])
+})
+
+test('passkeys stay with the upgraded hash, and with the weak one if the store fails meanwhile', async (t) => {
+  const { store, url, stop, start, put, read, signIn } = await open(t)
+  const lines = [`given = ${hashed('apple')}`]
+  await start({}, lines)
+  assert.equal((await put('admins/ops?raw=true', hashed('apple'))).status, 200)
+  const { addPasskey } = createPasskeyUsers(url())
+  for (const name of ['ops', 'given']) assert.equal((await addPasskey(`${name}:apple`)).reply.status, 200)
+  const count = async (name: string) =>
+    (await send(url(), { path: `/_cardea/api/users/${name}/passkeys`, headers: ADMIN })).json.passkeys.length
+  await stop()
+  const change = (sql: string) => {
+    const database = new DatabaseSync(store)
+    database.exec(sql)
+    database.close()
+  }
+  change(`CREATE TRIGGER broken BEFORE UPDATE ON cardea_settings WHEN NEW.section = '[admins] passkeys'
+    BEGIN SELECT RAISE(ABORT, 'the disk is full'); END`)
+  await start({}, lines)
+  assert.equal((await signIn('ops', 'apple')).status, 200)
+  assert.deepEqual([await read('ops'), await count('ops')], [hashed('apple'), 1])
+  await stop()
+  change('DROP TRIGGER broken')
+  await start({}, lines)
+  for (const name of ['ops', 'given']) {
+    assert.equal((await signIn(name, 'apple')).status, 200)
+    assert.match(await read(name), UPGRADED)
+    assert.equal(await count(name), 1, name)
+  }
 })
