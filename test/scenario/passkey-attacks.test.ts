@@ -220,3 +220,22 @@ it('a passkey that is removed ends the session that it opened, of a user and of 
     assert.equal((await browser.ask('/session')).json.name, null)
   }
 })
+
+it('of two first passkeys that are added at the same time, one gives the recovery codes, and they work', async () => {
+  await addUser('first', { roles: ['staff'] })
+  assert.equal((await setAdmin('first', PASSWORD)).status, 200)
+  for (const as of [await addUser('twins', { roles: ['staff'] }), `first:${PASSWORD}`]) {
+    const bodies = await Promise.all(
+      [1, 2].map(async () => {
+        const { options } = (await ask(as, 'POST', '/account/passkeys/options')).json
+        return { label: 'laptop', response: createAuthenticator(origin).create(options) }
+      }),
+    )
+    const replies = await Promise.all(bodies.map((body) => ask(as, 'POST', '/account/passkeys', body)))
+    const lists = replies.flatMap(({ json }) => (json.recoveryCodes === undefined ? [] : [json.recoveryCodes]))
+    assert.equal(lists.length, 1)
+    const name = as.slice(0, as.indexOf(':'))
+    const { status, json } = await signIn({ name, password: PASSWORD, code: lists[0][0] })
+    assert.equal(status, 200, json.reason)
+  }
+})

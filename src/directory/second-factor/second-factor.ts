@@ -64,16 +64,17 @@ export function createSecondFactors(parts: DirectoryParts, editor: UserEditor) {
       return replaceCodes(parts, name, caller, factor)
     },
     /**
-     * Called before the first passkey of an account without TOTP is stored, whose earlier ones may have left recovery
-     * codes: these must not come back. Returns new ones if the account needs a second factor.
+     * Called before a passkey is stored, which may end the credential of the caller. What it returns is called afterwards, if
+     * the passkey is the first of an account without TOTP: recovery codes that earlier ones have left must not come back. It
+     * returns new ones if the account needs a second factor.
      */
-    async beginPasskeyCodes(
-      { name, mustSetUpFactor }: Account,
-      caller: Caller,
-    ): Promise<readonly string[] | undefined> {
-      if (mustSetUpFactor) return replaceCodes(parts, name, caller, PASSKEYS)
-      await removeCodes(await parts.begin(caller), name)
-      return undefined
+    async beginPasskeyCodes({ name, mustSetUpFactor }: Account, caller: Caller) {
+      const writes = await parts.begin(caller)
+      return async (): Promise<readonly string[] | undefined> => {
+        if (mustSetUpFactor) return putCodes(parts, writes, name, PASSKEYS)
+        await removeCodes(writes, name)
+        return undefined
+      }
     },
     async countRecoveryCodes(owner: FactorOwner): Promise<number> {
       const factor = findFactor(owner)
@@ -100,10 +101,12 @@ async function spendRecoveryCode(parts: DirectoryParts, factor: FactorKey, code:
 }
 
 /** Stored before the second factor is: otherwise an interruption would leave one without recovery codes. */
-async function replaceCodes({ begin, events }: DirectoryParts, name: string, caller: Caller, totp: Json) {
+const replaceCodes = async (parts: DirectoryParts, name: string, caller: Caller, totp: Json) =>
+  putCodes(parts, await parts.begin(caller), name, totp)
+
+async function putCodes({ events }: DirectoryParts, { store }: Pick<Writes, 'store'>, name: string, totp: Json) {
   const factor = toFactorKey(name, totp)
   const codes: readonly string[] = Array.from({ length: RECOVERY_CODES }, createCode)
-  const { store } = await begin(caller)
   await store.putRecoveryCodes(
     factor,
     codes.map((code) => toRecoveryDigest(factor, code)),

@@ -12,7 +12,7 @@ import { badRequest, Refusal } from '../../base/errors.ts'
 import { PRODUCT } from '../../base/product.ts'
 import { type Account, idOf } from '../../directory/account.ts'
 import type { Caller } from '../../directory/caller.ts'
-import { hasPasskeys, type Passkey, toPasskeyKey } from '../../directory/users/user.ts'
+import { type Passkey, toPasskeyKey } from '../../directory/users/user.ts'
 import type { ModuleCore } from '../module.ts'
 import { CHALLENGE_SECONDS, type Challenges, type ChallengeUse, createChallenges, USED } from './challenges.ts'
 import { noteCounter } from './counters.ts'
@@ -127,13 +127,17 @@ async function add(deps: Deps, { account, caller }: Owner, { label, response }: 
   if (!(await challenges.spend(readResponse(response).challenge)))
     throw badRequest(`The passkey was not accepted: ${USED}.`)
   const passkey = { ...verified, label, createdAt: nowSeconds(kernel.clock) }
-  const isFirst = !hasPasskeys(account) && account.totp === undefined
-  const codes = isFirst ? await directory.beginPasskeyCodes(account, caller) : undefined
+  const renewCodes = await directory.beginPasskeyCodes(account, caller)
+  let isFirst = false
+  const change = (others: readonly Passkey[]) => {
+    isFirst = others.length === 0 && account.totp === undefined
+    return withNew(others, passkey)
+  }
   // where a role needs a second factor, the first passkey is one: sessions without it end
-  const isFactor = account.mustSetUpFactor === true
-  await directory.changePasskeys(account.name, caller, (others) => withNew(others, passkey), isFactor)
+  await directory.changePasskeys(account.name, caller, change, account.mustSetUpFactor === true)
   kernel.events.record('passkey.added', { subject: account.name, passkey: label })
-  return codes
+  // afterwards: of two that are added at the same time, one is the first, and the codes of the other would replace its own
+  return isFirst ? renewCodes() : undefined
 }
 
 const TAKEN = 'This passkey is in use already.'
