@@ -1,4 +1,5 @@
 // A draft of a user as JSON, for Cardea's own format and for the admin API. What is read is untrusted: every member is checked.
+import { readBase64Url } from '../base/encoding.ts'
 import { badRequest } from '../base/errors.ts'
 import type { SessionEpoch } from '../directory/session-epoch.ts'
 import { readAddress, type VerifiedAddress } from '../directory/users/address.ts'
@@ -10,10 +11,13 @@ import {
   type ExternalAccount,
   type Grant,
   type GrantLevel,
+  isPasskeyLabel,
   type Json,
   type JsonObject,
   type NewPassword,
+  PASSKEY_FORM,
   type Passkey,
+  toPasskeyKey,
   type User,
   type UserDraft,
   withDrafted,
@@ -259,24 +263,35 @@ function readVerifiedAddress(value: Json): VerifiedAddress {
 /** A user without any has no list: others would take it for a second factor. */
 function readPasskeys(value: Json): readonly Passkey[] | undefined {
   const passkeys = requireList(value, 'passkeys').map(readPasskey)
+  const { maxPerUser } = PASSKEY_FORM
+  if (passkeys.length > maxPerUser) throw badRequest(`A user has at most ${maxPerUser} passkeys.`)
+  if (new Set(passkeys.map(toPasskeyKey)).size < passkeys.length) throw badRequest('A passkey is there twice.')
   return passkeys.length === 0 ? undefined : passkeys
 }
 
 function readPasskey(value: Json): Passkey {
   const passkey = requireObject(value, 'Each of passkeys')
-  const readText = (member: string) => requireText(passkey[member], `${member} of a passkey`)
+  const readValid = (member: string, isValid: (text: string) => boolean, given = passkey[member]) => {
+    const text = requireText(given, `${member} of a passkey`)
+    if (!isValid(text)) throw badRequest(`${member} of a passkey has a form that none has.`)
+    return text
+  }
   return {
-    id: readText('id'),
-    publicKey: readText('publicKey'),
-    label: readText('label'),
+    id: readValid('id', isBytes(PASSKEY_FORM.maxIdBytes)),
+    publicKey: readValid('publicKey', isBytes(PASSKEY_FORM.maxKeyBytes)),
+    label: readValid('label', isPasskeyLabel),
     createdAt: requireCount(passkey['createdAt'], 'createdAt of a passkey'),
-    rpId: readText('rpId'),
+    rpId: readValid('rpId', (host) => host !== ''),
     transports: requireList(passkey['transports'], 'transports of a passkey').map((each) =>
-      requireText(each, 'transports of a passkey'),
+      readValid('transports', isTransport, each),
     ),
     isSynced: requireFlag(passkey['isSynced'], 'isSynced of a passkey'),
   }
 }
+
+const isTransport = (text: string): boolean => PASSKEY_FORM.transports.some((each) => each === text)
+
+const isBytes = (max: number) => (text: string) => text !== '' && (readBase64Url(text)?.length ?? max + 1) <= max
 
 function readToken(value: Json): AccessToken {
   const token = requireObject(value, 'Each of tokens')

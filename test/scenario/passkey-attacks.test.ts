@@ -239,3 +239,32 @@ it('of two first passkeys that are added at the same time, one gives the recover
     assert.equal(status, 200, json.reason)
   }
 })
+
+it('the counter of a passkey is forgotten with the passkey, however it ends', async () => {
+  const exported = async (name: string) => {
+    const { json } = await ask(AS_ADMIN, 'GET', '/transfer/users?format=cardea')
+    return JSON.parse(json.users.find((user: { name: string }) => user.name === name).text).user
+  }
+  const ENDS: Readonly<Record<string, (name: string) => ReturnType<typeof ask>>> = {
+    removal: async (name) => {
+      const { passkeys } = (await ask(AS_ADMIN, 'GET', `/users/${name}/passkeys`)).json
+      return ask(AS_ADMIN, 'DELETE', `/users/${name}/passkeys/${passkeys[0].id}`)
+    },
+    password: (name) => ask(AS_ADMIN, 'PUT', `/users/${name}/password`, { password: 'another long one' }),
+    import: async (name) =>
+      ask(AS_ADMIN, 'POST', '/transfer/users', { users: [{ ...(await exported(name)), passkeys: [] }], replace: true }),
+  }
+  for (const [way, end] of Object.entries(ENDS)) {
+    const name = `counted-${way}`
+    const { device } = await addPasskey(await addUser(name))
+    assert.equal((await signIn({ passkey: await signWith(device, { counter: 9 }) })).status, 200)
+    const users = [await exported(name)]
+    assert.equal((await end(name)).status, 200)
+    assert.equal(await statusWith(device), 401)
+    const { outcomes } = (await ask(AS_ADMIN, 'POST', '/transfer/users', { users, replace: true })).json
+    assert.match(outcomes[0].kind, /created|replaced/)
+    server.takeEvents()
+    assert.equal((await signIn({ passkey: await signWith(device, { counter: 2 }) })).status, 200, way)
+    assert.ok(!server.takeEvents().some(({ event }) => event === 'passkey.counter'), way)
+  }
+})

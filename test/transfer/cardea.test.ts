@@ -12,6 +12,17 @@ const dump = (...lines: readonly (string | object)[]): string =>
 /** What became of the records between head and end. */
 const readBetween = (...lines: readonly (string | object)[]) => readingsOf(dump(...lines), 'cardea').slice(1, -1)
 
+const toId = (at: number) => Buffer.from([at, 0, 0]).toString('base64url')
+
+const PASSKEY = {
+  ...{ id: 'AAAA', publicKey: 'BBBB', label: 'laptop', createdAt: 1, rpId: 'localhost' },
+  ...{ transports: ['internal'], isSynced: false },
+}
+
+const withPasskeys = (...changes: readonly object[]) => ({
+  user: { name: 'ann', passkeys: changes.map((change) => ({ ...PASSKEY, ...change })) },
+})
+
 const REFUSED: readonly [row: string, line: string | object, reason: RegExp][] = [
   ['a record that is not JSON', '{"user":', /not JSON/],
   ['a duplicate member', '{"user":{"name":"ann","name":"bob"}}', /duplicated/],
@@ -69,6 +80,19 @@ const REFUSED: readonly [row: string, line: string | object, reason: RegExp][] =
     { user: { name: 'ann', tokens: [{ id: 1, name: 'x', createdAt: 1, validUntil: 1, fingerprint: '' }] } },
     /digest/,
   ],
+  [
+    'more passkeys than a user may add',
+    withPasskeys(...Array.from({ length: 21 }, (_, at) => ({ id: toId(at) }))),
+    /20/,
+  ],
+  ['a passkey twice', withPasskeys({}, {}), /twice/],
+  ['a passkey without an id', withPasskeys({ id: '' }), /id of a passkey/],
+  ['a passkey with an id that no authenticator has', withPasskeys({ id: 'a+b/' }), /id of a passkey/],
+  ['a passkey with an id that is too long', withPasskeys({ id: 'A'.repeat(1368) }), /id of a passkey/],
+  ['a passkey with a key that is too long', withPasskeys({ publicKey: 'A'.repeat(2732) }), /publicKey of a passkey/],
+  ['a passkey with a label that is too long', withPasskeys({ label: 'x'.repeat(65) }), /label of a passkey/],
+  ['a passkey of no host', withPasskeys({ rpId: '' }), /rpId of a passkey/],
+  ['a passkey with an unknown transport', withPasskeys({ transports: ['rope'] }), /transports of a passkey/],
   ['an administrator without password', { administrator: { name: 'root' } }, /stored/],
   ['an administrator without a name', { administrator: { name: '', stored: 'x' } }, /empty/],
   ['too many levels of nesting', `{"user":{"name":"ann","extra":${'{"a":'.repeat(200)}1${'}'.repeat(200)}}}`, /deep/],

@@ -146,6 +146,18 @@ export interface Passkey {
   readonly isSynced: boolean
 }
 
+/** What passkeys are like, wherever they come from. A key of RSA with 8192 bits has half of the bytes. */
+export const PASSKEY_FORM = {
+  maxPerUser: 20,
+  maxIdBytes: 1023,
+  maxKeyBytes: 2048,
+  maxLabel: 64,
+  transports: ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb'],
+} as const
+
+export const isPasskeyLabel = (text: string): boolean =>
+  text.trim() !== '' && text.length <= PASSKEY_FORM.maxLabel && !/\p{Cc}/u.test(text) && text.isWellFormed()
+
 /** One text for host and id, by which the user is found. A digest: ids can be long. */
 export const toPasskeyKey = ({ rpId, id }: Pick<Passkey, 'rpId' | 'id'>): string =>
   `${rpId} ${digestHex('sha256', id).slice(0, 32)}`

@@ -1,6 +1,7 @@
 /** Signature counters. An authenticator that counts, and whose counter goes back, may have been copied. */
-import { type Passkey, toPasskeyKey } from '../../directory/users/user.ts'
-import { type Engine, one } from '../../store/engine.ts'
+import { type Passkey, toPasskeyKey, type UserRecord } from '../../directory/users/user.ts'
+import { type Engine, manyKeys, one, type StoreSteps } from '../../store/engine.ts'
+import type { UserTurn } from '../../store/operations/users.ts'
 import { toStatements } from '../../store/statements.ts'
 
 const STATEMENTS = toStatements(
@@ -22,5 +23,18 @@ export async function noteCounter(engine: Engine, passkey: Passkey, counter: num
   return (await engine.ask(one(STATEMENTS.putCounter, key, counter))).length === 0
 }
 
+/** Of an administrator: those of users are forgotten with the write of the user. */
 export const forgetCounter = async (engine: Engine, passkey: Passkey): Promise<void> =>
   void (await engine.ask(one(STATEMENTS.removeCounter, toPasskeyKey(passkey))))
+
+/** However a passkey ends: by its user, with a new password or a link, in an import, or with its user. */
+export function* forgetCounters(changes: readonly UserTurn[]): StoreSteps<void> {
+  const lost = changes.flatMap(({ change, after }) => {
+    const kept = new Set(listKeys(after))
+    return listKeys(change?.before).filter((key) => !kept.has(key))
+  })
+  if (lost.length > 0) yield manyKeys(STATEMENTS.removeCounter, lost)
+}
+
+const listKeys = (record: UserRecord | undefined): readonly string[] =>
+  record?.kind === 'user' ? (record.passkeys ?? []).map(toPasskeyKey) : []

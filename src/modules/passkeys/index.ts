@@ -8,6 +8,7 @@ import { EVENT } from '../../observe/security-event-table.ts'
 import { defineModule } from '../module.ts'
 import { PASSKEY_CHECK } from './checks.ts'
 import { PASSKEY_COMMANDS } from './commands.ts'
+import { forgetCounters } from './counters.ts'
 import { PASSKEY_OPERATIONS } from './operations.ts'
 import { passkeysOptions, toRpId } from './options.ts'
 
@@ -29,6 +30,7 @@ export const passkeys = defineModule({
   options: passkeysOptions,
   events: EVENTS,
   operations: PASSKEY_OPERATIONS,
+  store: { onUserChange: forgetCounters },
   userCommands: PASSKEY_COMMANDS,
   checks: [PASSKEY_CHECK],
   countWaysIn: ({ passkeys = [] }, { values }) => passkeys.filter(({ rpId }) => rpId === toRpId(values)).length,

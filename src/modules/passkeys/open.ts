@@ -12,15 +12,13 @@ import { badRequest, Refusal } from '../../base/errors.ts'
 import { PRODUCT } from '../../base/product.ts'
 import { type Account, idOf } from '../../directory/account.ts'
 import type { Caller } from '../../directory/caller.ts'
-import { type Passkey, toPasskeyKey } from '../../directory/users/user.ts'
+import { PASSKEY_FORM, type Passkey, toPasskeyKey } from '../../directory/users/user.ts'
 import type { ModuleCore } from '../module.ts'
 import { CHALLENGE_SECONDS, type Challenges, type ChallengeUse, createChallenges, USED } from './challenges.ts'
 import { noteCounter } from './counters.ts'
 import { toRpId } from './options.ts'
 import { listOrigins } from './settings.ts'
 import { KEY_ALGORITHMS, readResponse, refusePasskey, verifyNew, verifySigned } from './verify.ts'
-
-const MAX_PASSKEYS = 20
 
 interface Deps extends ModuleCore {
   readonly challenges: Challenges
@@ -149,7 +147,8 @@ function explain(error: unknown): never {
 }
 
 function requireRoom(others: readonly Passkey[] = []): void {
-  if (others.length >= MAX_PASSKEYS) throw badRequest(`An account has at most ${MAX_PASSKEYS} passkeys.`)
+  const { maxPerUser: max } = PASSKEY_FORM
+  if (others.length >= max) throw badRequest(`An account has at most ${max} passkeys.`)
 }
 
 function withNew(others: readonly Passkey[], passkey: Passkey): readonly Passkey[] {

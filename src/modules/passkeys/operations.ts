@@ -13,14 +13,20 @@ import {
 import { flag, object, text } from '../../dialects/admin-api/schemas/schema.ts'
 import { requireExistingUser, requireManagedName, toManager } from '../../dialects/admin-api/users/delegation.ts'
 import type { Account } from '../../directory/account.ts'
-import { hasPasskeys, type Passkey, toPasskeyKey, type User } from '../../directory/users/user.ts'
+import {
+  hasPasskeys,
+  isPasskeyLabel,
+  PASSKEY_FORM,
+  type Passkey,
+  toPasskeyKey,
+  type User,
+} from '../../directory/users/user.ts'
 import { NO_PASSWORD } from '../../passwords/schemes.ts'
 import { forgetCounter } from './counters.ts'
 import { ADDED, BROWSER_JSON, PASSKEYS, type PasskeysView, type PasskeyView } from './schemas.ts'
 
 const OPTIONS = object({ options: BROWSER_JSON('For `navigator.credentials`, in the form of its JSON functions.') })
-const MAX_LABEL = 64
-const LABEL = text(`What you call it, up to ${MAX_LABEL} characters.`)
+const LABEL = text(`What you call it, up to ${PASSKEY_FORM.maxLabel} characters.`)
 
 export const PASSKEY_OPERATIONS = {
   'passkey.sign-in-options': operation('POST /passkeys/sign-in-options', 'anonymous', {
@@ -188,14 +194,13 @@ async function removePasskey(deps: OperationDeps, call: Call, owner: PasskeyOwne
     if (isKept && others.length === 0) throw new Refusal('password_required', { reason: LAST })
     return others
   })
-  await forgetCounter(statements, passkey)
+  if (directory.isAdministrator(name)) await forgetCounter(statements, passkey)
   events.record('passkey.removed', { subject: name, passkey: passkey.label })
 }
 
 function readLabel(text: string): string {
   const label = text.trim()
-  if (label === '' || label.length > MAX_LABEL || /\p{Cc}/u.test(label) || !label.isWellFormed())
-    throw badRequest(`label must have 1 to ${MAX_LABEL} characters.`)
+  if (!isPasskeyLabel(label)) throw badRequest(`label must have 1 to ${PASSKEY_FORM.maxLabel} characters.`)
   return label
 }
 

@@ -3,7 +3,7 @@ import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simp
 import { readBase64Url } from '../../base/encoding.ts'
 import { messageOf, Refusal } from '../../base/errors.ts'
 import { findMember, isJsonObject, readJsonObject } from '../../base/json.ts'
-import type { Passkey } from '../../directory/users/user.ts'
+import { PASSKEY_FORM, type Passkey } from '../../directory/users/user.ts'
 
 /** EdDSA, ES256, RS256: what authenticators have. No other key is accepted. */
 export const KEY_ALGORITHMS: readonly number[] = [-8, -7, -257]
@@ -35,14 +35,12 @@ export function readResponse(value: unknown): ReadResponse {
   const id = textOf(value, 'id')
   const clientData = readJsonObject(readBase64Url(textOf(response, 'clientDataJSON'))?.toString() ?? '')
   if (id === '' || !clientData) throw refusePasskey('the response is malformed')
-  if (id.length > MAX_ID) throw refusePasskey('the id of the credential is longer than the standard allows')
+  if (Buffer.byteLength(id, 'base64url') > PASSKEY_FORM.maxIdBytes)
+    throw refusePasskey('the id of the credential is longer than the standard allows')
   if (clientData['crossOrigin'] === true || clientData['topOrigin'] !== undefined)
     throw refusePasskey('the page was inside one of another origin')
   return { id, challenge: textOf(clientData, 'challenge'), userHandle: textOf(response, 'userHandle') }
 }
-
-/** 1023 bytes, in base64url. */
-const MAX_ID = 1364
 
 function textOf(value: unknown, member: string): string {
   const text = isJsonObject(value) ? findMember(value, member) : undefined
@@ -70,23 +68,19 @@ export async function verifyNew(
   )
   if (!registrationInfo) throw refusePasskey('the attestation is not valid')
   const { credential, credentialDeviceType } = registrationInfo
-  if (credential.publicKey.length > MAX_KEY) throw refusePasskey('the key is longer than any that is accepted')
+  if (credential.publicKey.length > PASSKEY_FORM.maxKeyBytes)
+    throw refusePasskey('the key is longer than any that is accepted')
   return {
     id: credential.id,
     publicKey: Buffer.from(credential.publicKey).toString('base64url'),
     rpId: expected.rpId,
-    transports: TRANSPORTS.filter((each) => isListed(credential.transports, each)),
+    transports: PASSKEY_FORM.transports.filter((each) => isListed(credential.transports, each)),
     isSynced: credentialDeviceType === 'multiDevice',
   }
 }
 
-/** In bytes. One of RSA with 8192 bits has half of it; the library keeps whatever else a client adds. */
-const MAX_KEY = 2048
-
 /** The library passes on what the client sent. */
 const isListed = (list: unknown, item: string): boolean => Array.isArray(list) && list.includes(item)
-
-const TRANSPORTS: readonly string[] = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb']
 
 /**
  * For other forms the library follows addresses in certificates of the client: a request to any server, without a limit.
