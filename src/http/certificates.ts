@@ -4,7 +4,7 @@ import { watchSecrets } from '../keys/live-ring.ts'
 import type { Listener, TlsSettings } from './server.ts'
 import { checkCertificateDates, loadTlsFiles, type TlsLoad, type TlsSource } from './tls-files.ts'
 
-export interface CertificateWatchDeps {
+export interface CertificateWatchDeps<S> {
   /** A listener uses another certificate or other versions and ciphers. Must not throw. */
   onReplaced(file: string): void
   /** A changed file cannot be used, so the listeners keep what they have. Must not throw. */
@@ -12,6 +12,8 @@ export interface CertificateWatchDeps {
   /** Called again every hour, as long as a certificate in use is out of date. Must not throw. */
   onExpired(file: string, problem: string): void
   nowMs(): number
+  /** The files of all listeners with these settings, also of those that are not open yet. */
+  listSources(settings: S): readonly TlsSource[]
 }
 
 /** A listener with TLS. `S`: the settings that name its files; `undefined` if they name none. */
@@ -32,13 +34,13 @@ interface Loaded<S> {
 /** The certificates of all listeners. They are replaced on reload and when their files change. */
 export class Certificates<S> {
   readonly #served: TlsListener<S>[] = []
-  readonly #deps: CertificateWatchDeps
+  readonly #deps: CertificateWatchDeps<S>
   /** The last problem of each file, so that it is reported once. */
   readonly #reported = new Map<string, string>()
   #stopWatching: readonly (() => void)[] = []
   #datesCheck: NodeJS.Timeout | undefined
 
-  constructor(deps: CertificateWatchDeps) {
+  constructor(deps: CertificateWatchDeps<S>) {
     this.#deps = deps
   }
 
@@ -61,10 +63,13 @@ export class Certificates<S> {
   /** Loads every certificate without using it. */
   prepare(settings: S) {
     const loaded = this.#load(settings)
+    const sources = this.#deps.listSources(settings)
     const problems = loaded.flatMap(({ load }) => (load.kind === 'problem' ? [load.message] : []))
     return {
       problems: [...new Set(problems)],
-      digest: hash('sha256', JSON.stringify(loaded.map(({ load }) => load))),
+      digests: new Map(
+        sources.map((source) => [source.cert.path, hash('sha256', JSON.stringify(loadTlsFiles(source)))]),
+      ),
       /** Uses what could be loaded. */
       apply: () => {
         for (const item of loaded) this.#use(item)

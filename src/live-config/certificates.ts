@@ -36,6 +36,7 @@ export function followCertificates(liveConfig: LiveConfig, onReplaced: () => voi
     onProblem: (source, reason) => record('reload.failed', { source, reason }),
     onExpired: (source, reason) => record('certificate.expired', { source, reason }),
     nowMs: SYSTEM_CLOCK.nowMs,
+    listSources: listTlsSources,
   })
   siblings.answer(RENEWED, () => certificates.renew(liveConfig.get().settings.values))
   const prepare = async (settings: Settings) => {
@@ -43,7 +44,8 @@ export function followCertificates(liveConfig: LiveConfig, onReplaced: () => voi
     const { values } = compareSettings(liveConfig.get().settings, settings).settings
     return certificates.prepare(values)
   }
-  liveConfig.joinReload({ prepare })
+  // the files are read when the listeners open, and again when they are followed
+  liveConfig.joinReload({ digests: () => new Map(), prepare })
   return certificates
 }
 

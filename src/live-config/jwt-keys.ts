@@ -26,7 +26,9 @@ export function followKeys(liveConfig: LiveConfig): Live<JwtKeys> {
   if (fatal.length > 0) throw new ConfigError(fatal)
   warn(keys.get(), liveConfig.get().settings)
   liveConfig.onChange('keys', ({ settings }) => warn(keys.get(), settings))
+  const toDigests = (read: typeof sets) => new Map([...read].map(([file, text]) => [file, hash('sha256', text)]))
   liveConfig.joinReload({
+    digests: () => toDigests(sets),
     prepare: async (settings) => {
       const fresh = loadKeySets(settings.open)
       const apply = () => {
@@ -36,11 +38,14 @@ export function followKeys(liveConfig: LiveConfig): Live<JwtKeys> {
         sets = fresh.sets
         warn.forget()
       }
-      const digest = hash('sha256', JSON.stringify([...fresh.sets]))
       const known = new Set(keys.get().keys.map(([name]) => name))
       // a key that was removed from a set leaves its limits behind, and must not stay until they are removed too
       const stray = listFatal(settings, readKeys(settings.open, fresh.sets)).filter(({ key }) => !known.has(key))
-      return { problems: [...checkKeySets(settings.open, fresh), ...stray].map(renderProblem), digest, apply }
+      return {
+        problems: [...checkKeySets(settings.open, fresh), ...stray].map(renderProblem),
+        digests: toDigests(fresh.sets),
+        apply,
+      }
     },
   })
   return keys

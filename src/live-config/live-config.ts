@@ -48,7 +48,7 @@ export interface LiveConfig extends Live<ConfigSnapshot> {
   readonly generatedKey: KeyObject
   /** Reads all layers, files too, and drops what was set until then only. A problem in any sibling keeps the snapshot. */
   reload(): Promise<ReloadReport>
-  /** Reloads if a sibling has read other files. */
+  /** Called before this process serves: reloads if its siblings have read other files. Throws if that fails. */
   agree(): Promise<void>
   /**
    * Reads the settings of the store, which this or another node has changed; files as they were last read. A problem
@@ -133,7 +133,10 @@ interface State extends ReloadState {
 
 async function refresh(state: State): Promise<ReloadReport> {
   const { deps, snapshot, reader } = state
-  const report = replaceSnapshot(state, await rebuildFromStore(reader, deps, snapshot.get()))
+  const built = await rebuildFromStore(reader, deps, snapshot.get())
+  // a reload has been applied meanwhile
+  if (state.reader !== reader) return refresh(state)
+  const report = replaceSnapshot(state, built)
   for (const problem of report.problems) deps.log.error('settings in the store cannot be applied', { problem })
   if (snapshot.get().administrators.size === 0) deps.log.error('there is no administrator left')
   return report

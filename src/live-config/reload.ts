@@ -1,5 +1,5 @@
 // Replaces the config snapshot with the files read again, in this process and its siblings: in all of them, or in none.
-import { hash } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Live } from '../base/live.ts'
 import type { Topic } from '../base/siblings.ts'
@@ -26,8 +26,13 @@ export interface ReloadReport {
   readonly secrets?: readonly string[]
 }
 
+/** By the source of the content. Siblings compare them, for those sources that both have. */
+export type Digests = ReadonlyMap<string, string>
+
 /** Something that is reloaded with the configuration: all of it is applied, or nothing. */
 export interface ReloadPart {
+  /** Of what is used now. */
+  digests(): Digests
   /** Reads it for these settings, without applying it. */
   prepare(settings: Settings): Promise<PreparedPart>
 }
@@ -35,8 +40,8 @@ export interface ReloadPart {
 export interface PreparedPart {
   /** Each with its place. */
   readonly problems: readonly string[]
-  /** Differs with what was read, so that siblings can compare it. */
-  readonly digest: string
+  /** Of what was read. */
+  readonly digests: Digests
   /** The secrets it would use, and what for. */
   readonly secrets?: readonly [use: Use, keys: readonly VerificationKey[]]
   /** Set if its secrets differ from the current ones: the option, and how many there are. */
@@ -64,23 +69,37 @@ export interface ReloadState {
 interface Candidate {
   readonly reader: SettingsReader
   readonly parts: Awaited<ReturnType<typeof prepareParts>>
-  readonly digest: string
+  readonly digests: Digests
+}
+
+/** That of a sibling, with what it becomes as long as the snapshot of `before` is current. */
+interface BuiltCandidate extends Candidate {
+  readonly reload: string
+  readonly before: ConfigSnapshot
+  readonly built: BuiltSnapshot
 }
 
 /** The first process reloads for all: two reloads at a time would leave some with the files of one, some of the other. */
 const RELOAD: Topic<undefined, ReloadReport> = { name: 'reload' }
-const PREPARE: Topic<undefined, Pick<ReloadReport, 'problems'> & Pick<Candidate, 'digest'>> = { name: 'reload.prepare' }
-/** The value is the digest of what is to be applied. */
+type Prepared = Pick<ReloadReport, 'problems'> & Pick<Candidate, 'digests'>
+/** The values of both are the id of one reload. `undefined`: the process is starting, and agrees before it serves. */
+const PREPARE: Topic<string, Prepared | undefined> = { name: 'reload.prepare' }
 const APPLY: Topic<string> = { name: 'reload.apply' }
-const DIGEST: Topic<undefined, string> = { name: 'reload.digest' }
+const DIGESTS: Topic<undefined, Digests> = { name: 'reload.digests' }
+
+/** One that starts may have read older files than its siblings, and has not read everything yet. It agrees before it serves. */
+type Phase = 'starting' | 'agreeing' | 'serving'
 
 export function createReload(state: ReloadState) {
   const { siblings, audit } = state.kernel
-  let candidate: Candidate | undefined
+  let candidate: BuiltCandidate | undefined
   let isReloading = false
+  let phase: Phase = siblings.count > 1 ? 'starting' : 'serving'
+  let hasMissedReload = false
   siblings.answer(RELOAD, () =>
     state
-      .inTurn(() => {
+      .inTurn(async () => {
+        if (phase === 'starting') throw new StartError(ANOTHER_RELOAD)
         isReloading = true
         return reloadAll(state).finally(() => {
           isReloading = false
@@ -88,38 +107,42 @@ export function createReload(state: ReloadState) {
       })
       .catch(toFailure),
   )
-  siblings.answer(PREPARE, async () => {
+  siblings.answer(PREPARE, async (id) => {
+    if (phase === 'starting') return undefined
     // both would wait for the turn of the other
-    if (isReloading) return { digest: '', problems: [ANOTHER_RELOAD] }
+    if (isReloading) return { digests: new Map(), problems: [ANOTHER_RELOAD] }
     audit.reopen()
     candidate = undefined
     try {
-      candidate = await prepare(state)
-      return { digest: candidate.digest, problems: [] }
+      candidate = await prepareInTime(state, id)
+      return { digests: candidate.digests, problems: [] }
     } catch (error) {
-      return { digest: '', problems: toFailure(error).problems }
+      return { digests: new Map(), problems: toFailure(error).problems }
     }
   })
-  siblings.answer(APPLY, (digest) =>
-    state
-      .inTurn(async () => {
-        if (candidate?.digest !== digest) throw new TypeError('another configuration was prepared')
-        apply(state, candidate, await buildSnapshot(candidate.reader, state.fresh, state.snapshot.get()))
-      })
-      .catch((error) => {
-        state.fresh.log.error('the reloaded configuration cannot be applied', { error })
-        // without a reply this process is ended: it must not go on with the configuration of before
-        return new Promise<never>(() => {})
-      }),
-  )
-  siblings.answer(DIGEST, () => digestOf(state.reader))
+  siblings.answer(APPLY, async (id) => {
+    if (candidate || phase === 'serving') await applyPrepared(state, candidate, id)
+    // it was prepared while this process was starting
+    else hasMissedReload = true
+  })
+  siblings.answer(DIGESTS, () => listDigests(state))
   const reload = () => reloadAndRecord(state)
+  const isSameAsFirst = async () => {
+    hasMissedReload = false
+    const digests = await siblings.askFirst(DIGESTS, undefined)
+    return isSame(digests, listDigests(state)) && !hasMissedReload
+  }
   return {
     reload,
-    /** For a process that has started after its siblings: the files may have changed since they read them. */
+    /** Called before this process serves. Throws if it cannot have the same as its siblings. */
     async agree(): Promise<void> {
-      const own = digestOf(state.reader)
-      if ((await siblings.askAll(DIGEST, undefined)).some((digest) => digest !== own)) await reload()
+      if (phase === 'serving') return
+      phase = 'agreeing'
+      for (let attempt = 1; !(await isSameAsFirst()); attempt += 1) {
+        const { isApplied, problems } = await reload()
+        if (!isApplied || attempt === ATTEMPTS) throw new StartError([DIFFERENT, ...problems].join('\n'))
+      }
+      phase = 'serving'
     },
   }
 }
@@ -164,11 +187,12 @@ async function reloadAll(state: ReloadState): Promise<ReloadReport> {
   const first = await prepare(state)
   const built = await buildSnapshot(first.reader, state.fresh, state.snapshot.get())
   const candidate = siblings.count > 1 ? await prepare(state) : first
-  const others = await siblings.tellAll(PREPARE, undefined)
+  const id = randomUUID()
+  const others = (await siblings.tellAll(PREPARE, id)).filter((other) => other !== undefined)
   const problems = new Set(others.flatMap((other) => other.problems))
   if (problems.size > 0) throw new StartError([...problems].join('\n'))
-  if (others.some(({ digest }) => digest !== candidate.digest)) throw new StartError(CHANGED_MEANWHILE)
-  await siblings.tellAll(APPLY, candidate.digest)
+  if (!others.every(({ digests }) => isSame(digests, candidate.digests))) throw new StartError(CHANGED_MEANWHILE)
+  await siblings.tellAll(APPLY, id)
   return apply(state, candidate, built)
 }
 
@@ -176,19 +200,62 @@ const ATTEMPTS = 20
 const PAUSE_MS = 100
 const ANOTHER_RELOAD = 'Another reload is running: reload again'
 const CHANGED_MEANWHILE = 'The files changed while they were read: reload again'
+const TOO_SLOW = 'A worker could not read the store in time: reload again'
+const DIFFERENT = 'The other workers use other files, and a reload of all has failed:'
+/** Less than a sibling may take to reply: a slow store must not end it. */
+const MAX_PREPARE_MS = 1500
 
 async function prepare(state: ReloadState): Promise<Candidate> {
   const reader = state.load()
   const parts = await prepareParts(state, reader)
   if (parts.problems.length > 0) throw new StartError(parts.problems.join('\n'))
-  return { reader, parts, digest: hash('sha256', JSON.stringify([digestOf(reader), parts.digests])) }
+  return { reader, parts, digests: joinDigests(reader, parts.digests) }
 }
 
-/** Files, environment and flags. */
-function digestOf(reader: SettingsReader): string {
-  const { entries, admins, deletedAdmins } = reader([]).settings
-  return hash('sha256', JSON.stringify([entries, admins, deletedAdmins]))
+async function prepareInTime(state: ReloadState, reload: string): Promise<BuiltCandidate> {
+  const built = await Promise.race([prepareAndBuild(state, reload), pause(MAX_PREPARE_MS, undefined, { ref: false })])
+  if (!built) throw new StartError(TOO_SLOW)
+  return built
 }
+
+async function prepareAndBuild(state: ReloadState, reload: string): Promise<BuiltCandidate> {
+  const before = state.snapshot.get()
+  const candidate = await prepare(state)
+  return { ...candidate, reload, before, built: await buildSnapshot(candidate.reader, state.fresh, before) }
+}
+
+/** Without the store, unless it has changed meanwhile. If it fails, there is no reply, and this process is ended. */
+async function applyPrepared(state: ReloadState, candidate: BuiltCandidate | undefined, reload: string): Promise<void> {
+  try {
+    if (candidate?.reload !== reload) throw new TypeError('another configuration was prepared')
+    if (candidate.before === state.snapshot.get()) apply(state, candidate, candidate.built)
+    else
+      await state.inTurn(async () =>
+        apply(state, candidate, await buildSnapshot(candidate.reader, state.fresh, state.snapshot.get())),
+      )
+  } catch (error) {
+    state.fresh.log.error('the reloaded configuration cannot be applied', { error })
+    await new Promise<never>(() => {})
+  }
+}
+
+/** Of what is used now. */
+const listDigests = ({ reader, parts }: ReloadState): Digests =>
+  joinDigests(
+    reader,
+    parts.map((part) => part.digests()),
+  )
+
+/** Files, environment and flags, and the contents of the parts. */
+function joinDigests(reader: SettingsReader, parts: readonly Digests[]): Digests {
+  const { entries, admins, deletedAdmins } = reader([]).settings
+  const configuration = hash('sha256', JSON.stringify([entries, admins, deletedAdmins]))
+  return new Map([['configuration', configuration], ...parts.flatMap((digests) => [...digests])])
+}
+
+/** A process that is replaced for new options has other sources, and one that starts has not read all of them. */
+const isSame = (one: Digests, other: Digests): boolean =>
+  [...one].every(([source, digest]) => (other.get(source) ?? digest) === digest)
 
 function apply(state: ReloadState, { reader, parts }: Candidate, built: BuiltSnapshot): ReloadReport {
   state.reader = reader
@@ -216,7 +283,7 @@ async function prepareParts({ parts, fresh, snapshot }: ReloadState, reader: Set
   const shared = found.length === 0 ? fresh.checkSecrets(read, newSecrets) : undefined
   return {
     problems: shared === undefined ? found : [shared],
-    digests: prepared.map(({ digest }) => digest),
+    digests: prepared.map(({ digests }) => digests),
     replaced: prepared.flatMap((part) => part.replaced ?? []),
     apply: () => {
       for (const part of prepared) part.apply()

@@ -19,7 +19,7 @@ import { createTokenCache } from '../keys/token-cache.ts'
 import type { Claims } from '../keys/verify.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
 import type { LiveConfig } from './live-config.ts'
-import type { PreparedPart } from './reload.ts'
+import type { Digests, PreparedPart } from './reload.ts'
 import { keysOf, refuseShared, type SharedSecrets, USES, type Use } from './shared-secrets.ts'
 
 export type TokenSecrets = Awaited<ReturnType<typeof openTokenSecrets>>
@@ -92,7 +92,8 @@ function followRing(liveConfig: LiveConfig, first: LoadedRing, followed: Followe
   )
   const { ring, tellIfChanged } = shareRing(own, siblings, name, record)
   liveConfig.secrets.register(use, () => keysOf(ring.get()))
-  if (hasFiles) liveConfig.joinReload({ prepare: () => prepareReload(ring, followed) })
+  const digests = () => toDigests(ring.get(), followed)
+  if (hasFiles) liveConfig.joinReload({ digests, prepare: () => prepareReload(ring, followed) })
   return ring
 }
 
@@ -141,20 +142,24 @@ function shareRing(own: LiveRing, siblings: Siblings, name: string, record: (loa
 }
 
 /** Whether a secret has another use is checked once every part is read. */
-async function prepareReload(ring: LiveRing, { use, name, source }: FollowedSource): Promise<PreparedPart> {
+async function prepareReload(ring: LiveRing, followed: FollowedSource): Promise<PreparedPart> {
+  const { use, name, source } = followed
   const { load, take: apply } = await ring.prepare(() => reloadSecretRing(source))
   const option = nameSource(name, source)
-  if (load.kind === 'refused') return { problems: [`${option}: ${load.reason}`], digest: '', apply }
+  if (load.kind === 'refused') return { problems: [`${option}: ${load.reason}`], digests: new Map(), apply }
   const isSame = listHashes(load.ring) === listHashes(ring.get())
   const count = load.ring.verifying.length
   return {
     problems: [],
-    digest: listHashes(load.ring),
+    digests: toDigests(load.ring, followed),
     apply,
     secrets: [use, keysOf(load.ring)],
     ...(!isSame && { replaced: `${option} (${count} ${count === 1 ? 'secret' : 'secrets'})` }),
   }
 }
+
+const toDigests = (ring: KeyRing, { name, source: { folder, keyfile } }: FollowedSource): Digests =>
+  new Map([[`${name} ${folder || keyfile}`, listHashes(ring)]])
 
 /** Equal for rings with the same secrets in the same order. */
 const listHashes = ({ verifying }: KeyRing): string => verifying.map(({ sha256 }) => sha256).join()

@@ -223,7 +223,6 @@ export class App {
     try {
       const addresses = await this.#opening
       if (this.#closing) throw new StartError('This Cardea was closed while it started to listen')
-      await this.#parts.core.liveConfig.agree()
       this.#hasStarted = true
       if (this.#options.inspectsUpstreams) this.readiness.inspect()
       const listening = [...addresses.document, ...addresses.multiModel]
@@ -279,6 +278,7 @@ export class App {
   }
 
   async #openListeners(): Promise<Addresses> {
+    await this.#parts.core.liveConfig.agree()
     const document = await this.#openAll('document')
     const multiModel = await this.#openAll('multi-model')
     const admin = await this.#openAll('admin')

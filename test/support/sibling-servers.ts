@@ -1,6 +1,7 @@
 /** Two or more servers in this process that are workers of one server: each has its own ports. */
 
 import { type Log, SILENT_LOG } from '../../src/base/log.ts'
+import type { Siblings } from '../../src/base/siblings.ts'
 import { Router } from '../../src/cluster/router.ts'
 import { toFlags } from '../../src/config/flags.ts'
 import { openConfiguration } from '../../src/live-config/load.ts'
@@ -22,6 +23,8 @@ export interface SiblingOptions {
   readonly files?: readonly string[]
   readonly log?: Log
   readonly router?: Router
+  /** What the servers are given instead of their siblings. */
+  readonly wrap?: (siblings: Siblings) => Siblings
 }
 
 const OPTIONS: AnyOptions = {
@@ -50,7 +53,7 @@ async function startSibling(scope: Scope, router: Router, given: SiblingOptions)
   const app = await createApp({
     load: () => openConfiguration({ table: OPTION_TABLE, flags, env: {}, cwd: process.cwd(), defaults: [], ...read }),
     log: given.log ?? SILENT_LOG,
-    siblings: worker.siblings,
+    siblings: given.wrap?.(worker.siblings) ?? worker.siblings,
   })
   scope.after(() => app.close())
   const addresses = await app.listen()
