@@ -118,7 +118,11 @@ async function findGreeting(app: App, addresses: Addresses): Promise<Greeting> {
 /** One of several processes that serve. The supervisor tells the operator, and this process when to leave. */
 async function serveAsWorker({ signals, options, config, greet }: Serving, worker: WorkerProcess): Promise<void> {
   const { log } = options
-  const stopped: Promise<Departure> = Promise.race([worker.left, signals.waitForStop().then(() => 'stop' as const)])
+  const signalled = signals.waitForStop().then(() => {
+    worker.setLeaving()
+    return 'stop' as const
+  })
+  const stopped: Promise<Departure> = Promise.race([worker.left, signalled])
   await shareStore(config.store.url)
   // after the lock: the answer says that the supervisor runs, and no other server does
   const siblings = await worker.join(log)
@@ -149,7 +153,8 @@ async function supervise(
   const stopped = signals.waitForStop()
   const lock = await requireLock(config.store.url)
   const start = { pipes, isOnTerminal: process.stderr.isTTY === true }
-  const supervisor = new Supervisor({ count, log, start, graceMs: config.door['stop-timeout'] })
+  const times = { graceMs: config.door['stop-timeout'], startMs: toStartMs(config) }
+  const supervisor = new Supervisor({ count, log, start, ...times })
   const opening = supervisor.start().catch((error) => {
     // the worker has written why
     throw error instanceof WorkerFailed ? new ExitError(error.exitCode, '') : error
@@ -167,6 +172,10 @@ async function supervise(
   lock.release()
   log.info('stopped')
 }
+
+/** A worker waits for the store, too. */
+const toStartMs = ({ server: { 'worker-timeout': stuckMs }, store: { 'start-timeout': storeMs } }: Config): number =>
+  stuckMs === 0 ? 0 : storeMs + 2 * stuckMs
 
 /** Opens the server, unless it is stopped meanwhile. */
 async function openApp(options: Serving['options'], config: Config, stopped: Promise<unknown>) {

@@ -47,6 +47,8 @@ export interface Member {
   readonly place: number
   isFirst(): boolean
   receive(message: FromWorker): void
+  /** It has said something that is not for the others, so it is not stuck. */
+  hear(): void
   /** It serves, and can be the first. */
   setReady(): void
   /** It takes no new connections: another one is first. It still receives everything. */
@@ -60,6 +62,8 @@ interface State extends WorkerPort {
   hasJoined: boolean
   isReady: boolean
   isLeaving: boolean
+  /** How often it has said anything. */
+  heard: number
 }
 
 interface Open extends Said {
@@ -70,25 +74,28 @@ interface Open extends Said {
   readonly waiting: Set<State>
   readonly replies: WorkerReply[]
   timer?: NodeJS.Timeout
+  /** Whether the first worker is stuck. */
+  silence?: NodeJS.Timeout
 }
 
-const DEADLINES_MS: Readonly<Record<Audience, number>> = { all: 2000, soon: 1000, first: 5000 }
+/** `silent`: a first worker that has said nothing at all since it was asked is not the first any longer. */
+const DEADLINES_MS: Readonly<Record<Audience | 'silent', number>> = { all: 2000, soon: 1000, first: 5000, silent: 2000 }
 const TOO_LATE: WorkerReply = { error: { code: 'overloaded', detail: 'the first worker did not reply in time' } }
 
 export class Router {
   readonly #count: number
-  readonly #deadlinesMs: Readonly<Record<Audience, number>>
+  readonly #deadlinesMs: typeof DEADLINES_MS
   readonly #identity = createServerIdentity()
-  /** In the order of their start. */
+  /** In the order of their start, behind them those that were stuck. */
   readonly #members = new Set<State>()
   readonly #open = new Map<number, Open>()
   #first: State | undefined
   #wasComplete = false
   #lastId = 0
 
-  constructor(count: number, deadlinesMs = DEADLINES_MS) {
+  constructor(count: number, deadlinesMs: Partial<typeof DEADLINES_MS> = {}) {
     this.#count = count
-    this.#deadlinesMs = deadlinesMs
+    this.#deadlinesMs = { ...DEADLINES_MS, ...deadlinesMs }
   }
 
   /** A worker that has been started. */
@@ -96,19 +103,25 @@ export class Router {
     const places = new Set([...this.#members].map(({ place }) => place))
     let place = 1
     while (places.has(place)) place += 1
-    const member: State = { ...port, place, hasJoined: false, isReady: false, isLeaving: false }
+    const member: State = { ...port, place, hasJoined: false, isReady: false, isLeaving: false, heard: 0 }
     this.#members.add(member)
     return {
       place,
       isFirst: () => member === this.#first,
       receive: (message) => this.#receive(member, message),
+      hear: () => this.#hear(member),
       setReady: () => this.#change(member, 'isReady'),
       setLeaving: () => this.#change(member, 'isLeaving'),
       leave: () => this.#remove(member),
     }
   }
 
+  #hear(member: State): void {
+    member.heard += 1
+  }
+
   #receive(member: State, message: FromWorker): void {
+    this.#hear(member)
     if (message.kind === 'join') {
       const placement = { ...this.#identity, place: member.place, count: this.#count }
       member.send({ kind: 'welcome', placement })
@@ -154,8 +167,29 @@ export class Router {
   }
 
   #sendToFirst(open: Open): void {
+    const first = this.#first
     // one that says something has joined, so there is a first
-    if (this.#first) this.#sendTo(this.#first, open)
+    if (!first) return
+    this.#sendTo(first, open)
+    const { heard } = first
+    const look = () => {
+      if (open.waiting.has(first) && first.heard === heard) this.#passOver(first)
+    }
+    clearTimeout(open.silence)
+    open.silence = setTimeout(() => setImmediate(look), this.#deadlinesMs.silent)
+  }
+
+  /** Another one is the first, if there is another that serves. */
+  #passOver(stuck: State): void {
+    this.#members.delete(stuck)
+    this.#members.add(stuck)
+    this.#chooseFirst()
+    if (this.#first !== stuck) this.#askNextFirst(stuck)
+  }
+
+  #askNextFirst(before: State): void {
+    for (const open of this.#open.values())
+      if (open.audience === 'first' && open.waiting.delete(before)) this.#sendToFirst(open)
   }
 
   #sendToOthers(open: Open): void {
@@ -192,6 +226,7 @@ export class Router {
 
   #close(open: Open): void {
     clearTimeout(open.timer)
+    clearTimeout(open.silence)
     this.#open.delete(open.id)
   }
 
@@ -199,13 +234,9 @@ export class Router {
     if (!this.#members.delete(member)) return
     this.#chooseFirst()
     for (const { hasJoined, send } of this.#members) if (hasJoined) send({ kind: 'ended', place: member.place })
-    for (const open of [...this.#open.values()]) {
-      if (open.from === member) this.#close(open)
-      else if (open.waiting.delete(member)) {
-        // its successor has everything that it had acknowledged
-        if (open.audience === 'first') this.#sendToFirst(open)
-        else this.#endIfComplete(open)
-      }
-    }
+    for (const open of this.#open.values()) if (open.from === member) this.#close(open)
+    // its successor has everything that it had acknowledged
+    this.#askNextFirst(member)
+    for (const open of [...this.#open.values()]) if (open.waiting.delete(member)) this.#endIfComplete(open)
   }
 }

@@ -7,7 +7,7 @@ import { returnUnconfirmed } from '../base/node-internals/unconfirmed-connection
 import { waitAtMost } from '../base/sleep.ts'
 import { shareNext } from '../base/turns.ts'
 import { type FromWorker, type Member, Router, type ToWorker } from './router.ts'
-import type { Departure, FromSupervisor, ToSupervisor, WorkerStart } from './worker-process.ts'
+import type { FromSupervisor, ToSupervisor, WorkerStart } from './worker-process.ts'
 
 export interface SupervisorDeps {
   readonly count: number
@@ -16,6 +16,8 @@ export interface SupervisorDeps {
   readonly start: WorkerStart
   /** How long a worker that is replaced may take before the next one is. */
   readonly graceMs: number
+  /** How long a worker may take until it serves, if another one does already; 0: any time. */
+  readonly startMs: number
 }
 
 /** A worker ended before it served. It has written why. */
@@ -39,7 +41,7 @@ interface Running {
   isReady: boolean
   /** Another one takes its place. */
   hasSuccessor: boolean
-  /** When it last said that it is not stuck, and how long it may be. */
+  /** When it last said that it is not stuck, and how long it may be. Until it serves: when it was started. */
   beatAtMs: number
   timeoutMs: number
 }
@@ -49,6 +51,8 @@ const MAX_DELAY_MS = 10_000
 /** A worker that ran this long was not broken from the start. */
 const HEALTHY_MS = 30_000
 const LOOK_EVERY_MS = 1000
+/** How long one that does not serve yet may take to end. */
+const STOP_STARTING_MS = 5000
 /** Sockets of the file system are created by this process. The worker that opens one widens its permissions. */
 const OWNER_ONLY = 0o177
 
@@ -60,6 +64,7 @@ export class Supervisor {
   readonly #umask = process.umask()
   #lookedAtMs = performance.now()
   #failures = 0
+  #hasServed = false
   #isClosing = false
 
   constructor(deps: SupervisorDeps) {
@@ -67,6 +72,9 @@ export class Supervisor {
     this.#router = new Router(deps.count)
     cluster.setupPrimary({ serialization: 'advanced', stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
     this.#watch = setInterval(() => this.#endStuck(), LOOK_EVERY_MS)
+    process.once('exit', () => {
+      for (const { worker } of this.#running) worker.process.kill('SIGKILL')
+    })
   }
 
   /** Resolves when all serve, with what the first said. Throws `WorkerFailed` if one does not: then all have ended. */
@@ -90,7 +98,10 @@ export class Supervisor {
   /** Resolves when all have ended. */
   async stop(): Promise<void> {
     this.#isClosing = true
-    for (const { worker } of this.#running) send(worker, { kind: 'leave', departure: 'stop' })
+    for (const running of this.#running) {
+      if (!running.isReady) Object.assign(running, { beatAtMs: performance.now(), timeoutMs: STOP_STARTING_MS })
+      send(running.worker, { kind: 'leave', departure: 'stop' })
+    }
     await Promise.all([...this.#running].map(({ ended }) => ended))
     clearInterval(this.#watch)
   }
@@ -102,7 +113,7 @@ export class Supervisor {
       for (const old of [...this.#running].filter(({ isReady }) => isReady)) await this.#replace(old)
       if (!this.#isClosing) log.info('workers were replaced')
     } catch {
-      log.error('a worker could not be started: those that serve stay')
+      if (!this.#isClosing) log.error('a worker could not be started: those that serve stay')
     }
   })
 
@@ -115,16 +126,12 @@ export class Supervisor {
     } catch (error) {
       // the old one is better than none
       old.hasSuccessor = false
-      if (!this.#running.has(old)) void this.#keepRunning(this.#fork())
+      if (!this.#isClosing && !this.#running.has(old)) void this.#keepRunning(this.#fork())
       throw error
     }
-    this.#leave(old, 'retire')
+    old.member.setLeaving()
+    send(old.worker, { kind: 'leave', departure: 'retire' })
     await waitAtMost([old.ended], this.#deps.graceMs + LOOK_EVERY_MS)
-  }
-
-  #leave({ worker, member }: Running, departure: Departure): void {
-    member.setLeaving()
-    send(worker, { kind: 'leave', departure })
   }
 
   /** Resolves when it serves. From then on it is started again when it ends. */
@@ -170,7 +177,8 @@ export class Supervisor {
       isReady: false,
       hasSuccessor: false,
       beatAtMs: nowMs,
-      timeoutMs: 0,
+      // the first may have a store to update
+      timeoutMs: this.#hasServed ? this.#deps.startMs : 0,
     }
     this.#running.add(running)
     worker.on('message', (message: ToSupervisor | FromWorker) => this.#receive(running, message, ready.resolve))
@@ -193,8 +201,10 @@ export class Supervisor {
   }
 
   #receive(running: Running, message: ToSupervisor | FromWorker, setReady: (value: unknown) => void): void {
+    running.member.hear()
     if (message.kind === 'hello') this.#greet(running)
     else if (message.kind === 'ready') {
+      this.#hasServed = true
       running.isReady = true
       running.beatAtMs = performance.now()
       running.member.setReady()
@@ -202,7 +212,8 @@ export class Supervisor {
     } else if (message.kind === 'beat') {
       running.beatAtMs = performance.now()
       running.timeoutMs = message.timeoutMs
-    } else if (message.kind === 'roll') void this.#roll()
+    } else if (message.kind === 'leaving') running.member.setLeaving()
+    else if (message.kind === 'roll') void this.#roll()
     else running.member.receive(message)
   }
 
@@ -217,7 +228,7 @@ export class Supervisor {
     worker.process.kill('SIGKILL')
   }
 
-  /** Ends workers whose event loop is stuck. */
+  /** Ends workers whose event loop is stuck, and those that do not begin to serve. */
   #endStuck(): void {
     const nowMs = performance.now()
     // this process itself was suspended: what workers have said meanwhile is read after this
@@ -225,9 +236,10 @@ export class Supervisor {
     this.#lookedAtMs = nowMs
     for (const running of this.#running) {
       const { worker, member, isReady, timeoutMs, beatAtMs } = running
-      if (wasSuspended || !isReady) running.beatAtMs = nowMs
+      if (wasSuspended) running.beatAtMs = nowMs
       else if (timeoutMs > 0 && nowMs - beatAtMs > timeoutMs) {
-        this.#deps.log.error('a worker is stuck and is ended', { worker: member.place })
+        const what = isReady ? 'is stuck' : 'does not begin to serve'
+        this.#deps.log.error(`a worker ${what} and is ended`, { worker: member.place })
         worker.process.kill('SIGKILL')
       }
     }

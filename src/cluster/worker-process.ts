@@ -29,6 +29,8 @@ export type ToSupervisor =
   | { readonly kind: 'ready'; readonly value: unknown }
   /** Its event loop is not stuck. `timeoutMs`: how long it may be; 0: any time. */
   | { readonly kind: 'beat'; readonly timeoutMs: number }
+  /** It was sent a signal: it takes no new connections, and ends. */
+  | { readonly kind: 'leaving' }
   /** Replace all workers, one by one. */
   | { readonly kind: 'roll' }
 
@@ -77,6 +79,8 @@ export async function connectToSupervisor() {
       if (isReloadDue) work()
     },
     roll: () => send({ kind: 'roll' }),
+    /** From now on another one is the first. */
+    setLeaving: () => send({ kind: 'leaving' }),
     /** From now on the channel does not keep the process running. */
     release: () => process.channel?.unref(),
     /** It serves. `timeoutMs` is read again and again. */

@@ -96,6 +96,36 @@ test('a first worker that does not answer in time is overloaded', async () => {
   await assert.rejects(b.siblings.askFirst(GREET, 'hello'), { code: 'overloaded' })
 })
 
+test('a first worker that says nothing at all is not the first any longer, and the next one answers', async () => {
+  const { a, b, c } = await joinThree(new Router(3, { silent: 5 }))
+  a.siblings.answer(GREET, forever)
+  assert.deepEqual(await Promise.all([b, c].map(({ siblings }) => siblings.askFirst(GREET, 'hello'))), [
+    'b heard hello',
+    'b heard hello',
+  ])
+  assert.deepEqual([a.isKilled(), a.siblings.isFirst()], [false, false])
+  b.member.leave()
+  c.member.leave()
+  a.member.hear()
+  await Promise.resolve()
+  assert.equal(a.siblings.isFirst(), true)
+})
+
+test('a first worker that works, or that is the only one to serve, is waited for', async () => {
+  const { a, b } = await joinThree(new Router(3, { silent: 5 }))
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const says = setInterval(() => a.member.hear(), 1)
+  a.siblings.answer(GREET, async () => promise.then(() => 'late'))
+  setTimeout(resolve, 30)
+  assert.equal(await b.siblings.askFirst(GREET, 'hello'), 'late')
+  clearInterval(says)
+  const router = new Router(2, { silent: 5 })
+  const [alone, starting] = [await joinWorker(router), await joinWorker(router)]
+  alone.member.setReady()
+  alone.siblings.answer(GREET, () => new Promise((answer) => setTimeout(answer, 30, 'alone')))
+  assert.equal(await starting.siblings.askFirst(GREET, 'hello'), 'alone')
+})
+
 test('a refusal of another worker is one here', async () => {
   const { a, b } = await joinThree()
   const refusal = { code: 'too_many_requests', retryAfterSeconds: 7, detail: 'guesses' } as const

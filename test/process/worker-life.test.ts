@@ -42,6 +42,9 @@ const waitForWorkers = (doors: Doors, ...gone: readonly number[]) =>
     return running.length === 2 && running.every((pid) => serving.includes(pid) && !gone.includes(pid))
   })
 
+const setStopTimeout = ({ document }: Doors, seconds: number) =>
+  must(createAsk(document)('PUT', '/_node/_local/_config/door/stop-timeout', { as: ADMIN, body: `"${seconds}"` }))
+
 /** The newest of two workers that serve. */
 async function findNewest(doors: Doors): Promise<number> {
   await waitForWorkers(doors)
@@ -63,7 +66,7 @@ const isRunning = (pid: number): boolean => {
 describe('workers', () => {
   const scope = createSharedScope()
   let doors: Doors
-  let held: readonly (() => void)[]
+  let held: (() => void)[]
   before(async () => {
     const made = await makeConfiguration(scope)
     held = made.held
@@ -93,6 +96,30 @@ describe('workers', () => {
       await waitForWorkers(doors, victim)
       for (const client of clients) client.close()
     })
+
+  it('that get SIGTERM are not the first any longer while they finish requests', async () => {
+    await waitForWorkers(doors)
+    const first = listWorkers(doors)[0] ?? 0
+    const headers = await addUser(doors, 'slow')
+    const clients = Array.from({ length: 8 }, () => openClient(doors.document))
+    const before = held.length
+    await setStopTimeout(doors, 600)
+    const asked = clients.map((client) => client.get(HELD, headers).catch(() => {}))
+    await waitUntil(() => held.length === before + clients.length)
+    const countApplied = () => doors.cardea.stderr().split('configuration applied').length
+    const appliedBefore = countApplied()
+    process.kill(first, 'SIGTERM')
+    await waitUntil(async () => (await readMetric(doors.document, 'cardea_workers')) === 1)
+    // the first worker reloads for all: this one would not
+    process.kill(first, 'SIGSTOP')
+    doors.cardea.child.kill('SIGHUP')
+    await waitUntil(() => countApplied() > appliedBefore)
+    for (const respond of held.splice(before)) respond()
+    await Promise.all(asked)
+    await setStopTimeout(doors, 1)
+    for (const client of clients) client.close()
+    await waitForWorkers(doors, first)
+  })
 
   it('that are stuck are replaced after server.worker-timeout', async () => {
     const victim = await findNewest(doors)
@@ -134,11 +161,7 @@ describe('workers', () => {
   })
 
   it('end with the server, after the requests that they have', async () => {
-    const set = createAsk(doors.document)('PUT', '/_node/_local/_config/door/stop-timeout', {
-      as: ADMIN,
-      body: '"600"',
-    })
-    await must(set)
+    await setStopTimeout(doors, 600)
     const known = await addUser(doors, 'known-at-the-end')
     const unknown = await addUser(doors, 'unknown-at-the-end')
     const clients = Array.from({ length: CLIENTS }, () => openClient(doors.document))
@@ -154,6 +177,19 @@ describe('workers', () => {
     await stopped
     assert.doesNotMatch(doors.cardea.stderr(), /a worker has failed|could not be started/)
   })
+})
+
+it('a worker that is stuck while it starts delays no stop', async (t) => {
+  const { folder } = await makeConfiguration(t)
+  const doors = await serve(t, folder)
+  await waitForWorkers(doors)
+  const before = listWorkers(doors)
+  await api(doors, 'POST', '/reload', { rolling: true })
+  const findStarting = () => listWorkers(doors).find((pid) => !before.includes(pid))
+  await waitUntil(() => findStarting() !== undefined)
+  process.kill(findStarting() ?? 0, 'SIGSTOP')
+  await stop(doors.cardea)
+  assert.match(doors.cardea.stderr(), /a worker does not begin to serve and is ended/)
 })
 
 /** After the first response: whether the server ends the connection in order. */
