@@ -16,8 +16,9 @@ import type { CardeaOptions } from '../../src/index.ts'
 import { openConfiguration } from '../../src/live-config/load.ts'
 import { OPTION_TABLE } from '../../src/module-options.ts'
 import { type App, createApp } from '../../src/wiring/app.ts'
+import { start, stop } from '../support/process.ts'
 import { send } from '../support/request.ts'
-import { createSharedScope, type Scope } from '../support/scope.ts'
+import { createSharedScope, makeFolder, type Scope } from '../support/scope.ts'
 import { waitUntil } from '../support/wait.ts'
 import { compareAnswer, type Expectation, parse, type Received } from './compare.ts'
 import { fill, type Json, type JsonObject, toBasic, type Variables } from './operators.ts'
@@ -60,6 +61,10 @@ const AS_ADMINISTRATOR = { Authorization: toBasic(ADMINISTRATOR.name, ADMINISTRA
 export interface Setting {
   /** Names of files that are not replayed. */
   readonly omitted?: readonly string[]
+  /** Names of the only files that are. */
+  readonly only?: readonly string[] | undefined
+  /** Each server is a program with so many worker processes. Files are replayed one after the other. */
+  readonly workers?: number
   /** Options in addition to those of the cases, for each server. */
   openOptions?(scope: Scope): Promise<CardeaOptions>
   /** Cases that cannot pass, by file and id. It is a failure if one passes. */
@@ -75,12 +80,11 @@ export interface Exception {
 /** Makes tests of the cases in the files of `test/fixtures/conformance/<name>`. */
 export function replayCases(name: string, setting: Setting = {}): void {
   const folder = fileURLToPath(new URL(`../fixtures/conformance/${name}`, import.meta.url))
-  const { omitted = [], exceptions = {} } = setting
-  const files = readdirSync(folder).filter(
-    (entry) => entry.endsWith('.json') && !omitted.includes(basename(entry, '.json')),
-  )
+  const { omitted = [], only, exceptions = {}, workers } = setting
+  const isReplayed = (file: string) => !omitted.includes(file) && (only?.includes(file) ?? true)
+  const files = readdirSync(folder).filter((entry) => entry.endsWith('.json') && isReplayed(basename(entry, '.json')))
   // side by side: some cases wait for seconds
-  describe(name, { concurrency: true }, () => {
+  describe(name, { concurrency: workers === undefined }, () => {
     const unused = new Set(Object.keys(exceptions))
     for (const entry of files) {
       const group: Group = JSON.parse(readFileSync(join(folder, entry), 'utf8'))
@@ -92,7 +96,7 @@ export function replayCases(name: string, setting: Setting = {}): void {
   })
 }
 
-function replayGroup(file: string, group: Group, { openOptions, exceptions = {} }: Setting): void {
+function replayGroup(file: string, group: Group, { openOptions, workers, exceptions = {} }: Setting): void {
   let server: Server | undefined
   after(() => server?.stop())
   const scope = createSharedScope()
@@ -101,7 +105,7 @@ function replayGroup(file: string, group: Group, { openOptions, exceptions = {} 
     return server
   }
   before(async () => {
-    server = await startServer(group, await openOptions?.(scope))
+    server = workers ? await startWorkers(scope, group, workers) : await startServer(group, await openOptions?.(scope))
     const { url } = server
     if (openOptions) await waitUntil(async () => (await send(url, { path: '/_cardea/ready' })).status === 200)
     for (const [option, value] of Object.entries(group.config ?? {})) await setOption(url, option, value)
@@ -125,13 +129,32 @@ interface Server {
   stop(): Promise<void>
 }
 
-async function startServer(group: Group, more: CardeaOptions = {}): Promise<Server> {
-  const folder = mkdtempSync(join(tmpdir(), 'cardea-replay-'))
+function writeFiles(folder: string, group: Group): void {
   const files = { 'local.ini': '[chttpd_auth]\niterations = 10\n', ...group.files }
   for (const [name, text] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, name)), { recursive: true })
     writeFileSync(join(folder, name), text, { mode: 0o600 })
   }
+}
+
+async function startWorkers(scope: Scope, group: Group, workers: number): Promise<Server> {
+  const folder = makeFolder(scope)
+  writeFiles(folder, group)
+  const options = { ...toOptions(group, folder), store: { url: `sqlite:${join(folder, 'store.db')}` } }
+  const flags = Object.entries(options).flatMap(([section, values]) =>
+    Object.entries(values ?? {}).flatMap(([key, value]) => [`--${section}.${key}`, String(value)]),
+  )
+  const args = ['serve', '--config', join(folder, 'local.ini'), '--server.workers', String(workers), ...flags]
+  // cases change this option
+  const env = { CARDEA_CHTTPD_AUTH__ITERATIONS: undefined }
+  const program = start(scope, args, { hasFamily: true, cwd: folder, env })
+  const { document, multiModel } = await program.doors()
+  return { url: group.door === 'document' ? document : multiModel, stop: () => stop(program) }
+}
+
+async function startServer(group: Group, more: CardeaOptions = {}): Promise<Server> {
+  const folder = mkdtempSync(join(tmpdir(), 'cardea-replay-'))
+  writeFiles(folder, group)
   // as `cardea serve` does: the library has stricter defaults
   const flags = {
     configs: [join(folder, 'local.ini')],

@@ -25,6 +25,7 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   rotation: ['../scenario/multi-model/rotation.test.ts'],
   'worker-changes': ['../process/worker-changes.test.ts'],
   'worker-life': ['../process/worker-life.test.ts'],
+  'worker-cases': ['../conformance/workers.test.ts'],
   'worker-doors': ['../process/worker-doors.test.ts'],
   accessibility: ['../console/accessibility.test.ts'],
   layout: ['../console/layout.test.ts'],

@@ -27,7 +27,8 @@ export interface StartOptions {
   /** The program and its first arguments; by default this Node and `BUNDLED`. */
   readonly command?: readonly string[]
   readonly cwd?: string
-  readonly env?: Readonly<Record<string, string>>
+  /** `undefined` removes a variable. */
+  readonly env?: Readonly<Record<string, string | undefined>>
   /** The process starts others: all get a process group, which is killed as a whole. */
   readonly hasFamily?: true
   /** Standard input; closed unless given. */
