@@ -1,4 +1,5 @@
 import { findTarget, type Target } from './compatibility.ts'
+import { MODULES_OF_SETTINGS } from './compatibility-names.ts'
 import { variableOf } from './environment.ts'
 import { renderFlag } from './flags.ts'
 import { FIXED, type OpenSection } from './option-table.ts'
@@ -48,7 +49,7 @@ function classifyOne(table: OptionTable, assignment: Assignment, buckets: Classi
     if (target.note) warn(report, assignment, `this has no effect here. ${target.note}`)
   } else if (isDropped(target, assignment)) {
     buckets.ignored.push(assignment)
-    if (target.kind === 'unknown option') warn(report, assignment, 'this is not an option of this version; ignored')
+    reportStored(target, assignment, report)
   } else reportUnknown(table, assignment, report)
 }
 
@@ -73,6 +74,17 @@ function classifyOption(target: OptionTarget, assignment: Assignment, buckets: C
 /** An unknown section of a file was reported with its header. */
 const isDropped = (target: Target, { source }: Assignment): boolean =>
   source.kind === 'run time' || (source.kind === 'file' && target.kind === 'unknown section')
+
+/** A node of a newer version may have stored it, or one that had a module. */
+function reportStored(target: Target, assignment: Assignment, report: Notices): void {
+  const { section, key, source } = assignment
+  const module = MODULES_OF_SETTINGS.get(`${section}.${key}`) ?? MODULES_OF_SETTINGS.get(section)
+  if (source.kind === 'run time' && module !== undefined) {
+    const message = `[${section}] ${key} is an option of the module ${module}, which this build of Cardea does not have`
+    report.problems.push({ kind: 'unknown-option', place: renderSource(source), message })
+  } else if (target.kind === 'unknown option')
+    warn(report, assignment, 'this is not an option of this version; ignored')
+}
 
 function reportUnknown(table: OptionTable, assignment: Assignment, report: Notices): void {
   const { section, key, source } = assignment

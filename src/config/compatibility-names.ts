@@ -5,6 +5,17 @@ import type { OptionName } from './options.ts'
 /** Names separated by white space. */
 const listWords = (text: string): readonly string[] => text.trim().split(/\s+/)
 
+/** Sections and options of modules that can be set at run time. A build without the module must not drop what is stored. */
+export const MODULES_OF_SETTINGS: ReadonlyMap<string, string> = new Map([
+  ['audit.writes', 'write-audit'],
+  ['directory.upgrade-hashes', 'couchdb-users'],
+  ['document.grants', 'document-grants'],
+  ['document.grants-others', 'document-grants'],
+  ['mail', 'mail'],
+  ['tracing', 'tracing'],
+  ['user-databases', 'user-databases'],
+])
+
 /** Options of CouchDB in sections that Cardea has too. A CouchDB server behind Cardea may use them. */
 export const DOCUMENT_UNUSED: Readonly<Record<string, readonly string[]>> = {
   chttpd: listWords(`

@@ -93,8 +93,6 @@ function requireSettings(): never {
 /** Whether a module has stored rows, which only this module can update. */
 const MODULE_DATA = toStatements({
   'password-links': 'SELECT 1 FROM cardea_links LIMIT 1',
-  'document-grants':
-    "SELECT 1 FROM cardea_settings WHERE section = 'document' AND key = 'grants' AND value IS NOT NULL",
   mail: "SELECT 1 FROM cardea_user_entries WHERE kind = 'address' LIMIT 1",
   'user-databases': 'SELECT 1 FROM cardea_user_databases LIMIT 1',
   'couchdb-users': 'SELECT 1 FROM cardea_mirror',

@@ -8,8 +8,11 @@ import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } f
 import { join } from 'node:path'
 import { beforeEach, test } from 'node:test'
 import { promisify } from 'node:util'
+import { SILENT_LOG } from '../../src/base/log.ts'
+import { OPTION_TABLE } from '../../src/module-options.ts'
 import type { Module } from '../../src/modules/module.ts'
 import { MODULES } from '../../src/modules.ts'
+import { openStore } from '../../src/store/create-store.ts'
 import { createSharedScope, makeFolder, type Scope } from '../support/scope.ts'
 
 const run = promisify(execFile)
@@ -97,13 +100,28 @@ await cardea.close()
 `
 
 /** Also prints why a start with each of these options is refused. */
-const toRefusalProbe = (options: readonly (readonly [string, string])[]): string =>
+const toRefusalProbe = (options: readonly (readonly [string, string])[], urls: readonly string[]): string =>
   PROBE.replace(
     'members:',
-    `refusals: await Promise.all(${JSON.stringify(options)}.map(([section, key]) =>
+    `stored: await Promise.all(${JSON.stringify(urls)}.map((url) =>
+      createCardea({ options: { admins: { ada: 'a long secret' }, store: { url } } })
+        .then(() => 'it starts', ({ message }) => message))),
+  refusals: await Promise.all(${JSON.stringify(options)}.map(([section, key]) =>
       createCardea({ options: { store: { url: 'sqlite::memory:' }, [section]: { [key]: 'x' } } })
         .then(() => 'it starts', ({ message }) => message))),
   members:`,
+  )
+
+/** Stores of the whole build, each with one option that was set at run time. */
+const storeEach = (scope: Scope, options: readonly (readonly [string, string])[]): Promise<readonly string[]> =>
+  Promise.all(
+    options.map(async ([section, key]) => {
+      const url = `sqlite:${join(makeFolder(scope), 'cardea.db')}`
+      const store = await openStore(url, { log: SILENT_LOG })
+      await store.setSetting({ section, key, text: 'x', nowSeconds: 0 })
+      await store.close()
+      return url
+    }),
   )
 
 /** One option of each named section that the module brings, and all others. */
@@ -159,12 +177,14 @@ test('the library of passkeys is not loaded without a passkey', async () => {
 })
 
 for (const { name } of MODULES)
-  test(`Cardea starts without the module ${name}, and has none of its rows`, async () => {
+  test(`Cardea starts without the module ${name}, and has none of its rows`, async (t) => {
     const removed = listDependents(name)
     for (const each of removed) removeModule(each)
     const rows = MODULES.filter((module) => removed.includes(module.name))
     const options = rows.flatMap(listOptions)
-    const found = await probe(toRefusalProbe(options))
+    const settable = options.filter(([section, key]) => OPTION_TABLE.find(section, key)?.option.fixed === undefined)
+    const atRunTime = settable.filter(([section]) => !section.includes(':'))
+    const found = await probe(toRefusalProbe(options, await storeEach(t, atRunTime)))
     assert.deepEqual([found.document, found.multiModel], [200, 200])
     for (const row of rows.flatMap(({ operations = {} }) => Object.keys(operations)))
       assert.ok(!found.operations.includes(row), row)
@@ -172,6 +192,13 @@ for (const { name } of MODULES)
       assert.ok(!found.events.includes(row), row)
     for (const [at, [section, key]] of options.entries())
       assert.match(found.refusals[at], new RegExp(`unknown option.* \\(options\\.${section}\\.${key}\\)`))
+    for (const [at, [section, key]] of atRunTime.entries()) {
+      assert.match(
+        found.stored[at],
+        new RegExp(`\\[${section}\\] ${key} is an option of the module .*, which this build`),
+      )
+      assert.match(found.stored[at], new RegExp(`cardea config unset ${section}\\.${key}$`))
+    }
     if (IS_LONG) await checkWhole()
   })
 

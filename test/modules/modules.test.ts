@@ -133,8 +133,6 @@ const DATA: Readonly<Record<string, (store: OpenStore) => Promise<unknown>>> = {
       expected: 'absent',
       record: { ...newUser('ada'), address: { text: 'ada@example.com', verifiedAt: 1 } },
     }),
-  'document-grants': (store) =>
-    store.setSetting({ section: 'document', key: 'grants', text: 'enforce', nowSeconds: 0 }),
   'user-databases': async (store) => {
     await store.writeUser({ expected: 'absent', record: newUser('ada') })
     const record = { name: 'ada', door: 'document', database: 'userdb-616461', state: 'ready', reason: '' } as const
