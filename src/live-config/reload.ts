@@ -31,7 +31,7 @@ export type Digests = ReadonlyMap<string, string>
 
 /** Something that is reloaded with the configuration: all of it is applied, or nothing. */
 export interface ReloadPart {
-  /** Of what is used now. */
+  /** The digests of what is used now. */
   digests(): Digests
   /** Reads it for these settings, without applying it. */
   prepare(settings: Settings): Promise<PreparedPart>
@@ -40,7 +40,7 @@ export interface ReloadPart {
 export interface PreparedPart {
   /** Each with its place. */
   readonly problems: readonly string[]
-  /** Of what was read. */
+  /** The digests of what was read. */
   readonly digests: Digests
   /** The secrets it would use, and what for. */
   readonly secrets?: readonly [use: Use, keys: readonly VerificationKey[]]
@@ -239,7 +239,7 @@ async function applyPrepared(state: ReloadState, candidate: BuiltCandidate | und
   }
 }
 
-/** Of what is used now. */
+/** The digests of what is used now. */
 const listDigests = ({ reader, parts }: ReloadState): Digests =>
   joinDigests(
     reader,
