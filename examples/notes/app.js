@@ -17,16 +17,13 @@ let saved = Promise.resolve()
 
 // ---- the user
 
-/** The name that couch_peruser gives a user's database. */
-const toDatabase = (name) =>
-  `userdb-${[...new TextEncoder().encode(name)].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
-
-function showUser(name) {
+function showUser({ name, id = name }) {
   form.hidden = true
-  if (open?.name !== name) {
+  if (open?.id !== id) {
     closeUser()
-    const local = new PouchDB(`notes-${name}`)
-    open = { name, local, feed: local.changes({ live: true, since: 'now' }).on('change', showNotes) }
+    // not by the name, which a later user may have
+    const local = new PouchDB(`notes-${id}`)
+    open = { id, name, local, feed: local.changes({ live: true, since: 'now' }).on('change', showNotes) }
     find('user').textContent = name
     find('sign-out').hidden = false
     notes.hidden = false
@@ -93,8 +90,12 @@ form.onsubmit = async (event) => {
 
 /** Removes the notes from this device, so only when they are on the server. */
 find('sign-out').onclick = async () => {
-  const { local, isSynced } = open
-  if (!isSynced && !confirm('Some notes are not synced yet. Sign out and lose them?')) return
+  save()
+  await saved
+  const { local, remote } = open
+  // requests of a session that has ended would wait for the next sign-in
+  const isStored = form.hidden && remote && (await local.replicate.to(remote).catch(() => undefined))
+  if (!isStored && !confirm('Some notes are not synced yet. Sign out and lose them?')) return
   try {
     await client.signOut()
     await local.destroy()
@@ -104,22 +105,31 @@ find('sign-out').onclick = async () => {
 }
 
 client.onChange((change, session) => {
-  if (change === 'signed_in') showUser(session.name)
+  if (change === 'signed_in') showUser(session)
   if (change === 'signed_out') closeUser()
   if (session === null) showSignIn()
 })
 
 // ---- syncing
 
+/** Looks for the user's database until the server can be reached. From then on PouchDB tries again by itself. */
+async function findRemote(current) {
+  const url = await client.database().catch(({ status }) => (status === 401 ? null : undefined))
+  if (open !== current || current.remote) return
+  if (url) current.remote = new PouchDB(url, { fetch: client.fetch, skip_setup: true })
+  else showStatus(url === null ? 'Not syncing' : 'Offline')
+  if (url === undefined) setTimeout(() => open === current && startSync(), 5000)
+}
+
 /** PouchDB waits longer and longer before it tries again, so a network that is back starts it at once. */
-function startSync() {
-  if (!open) return
-  open.sync?.cancel()
-  const remote = new PouchDB(client.url + toDatabase(open.name), { fetch: client.fetch, skip_setup: true })
-  showStatus('Syncing')
+async function startSync() {
   const current = open
-  const sync = open.local.sync(remote, { live: true, retry: true })
-  open.sync = sync
+  showStatus('Syncing')
+  if (!current.remote) await findRemote(current)
+  if (open !== current || !current.remote) return
+  current.sync?.cancel()
+  const sync = current.local.sync(current.remote, { live: true, retry: true })
+  current.sync = sync
   sync.pull.on('paused', (error) => {
     current.isDown = Boolean(error)
   })
@@ -132,7 +142,6 @@ function startSync() {
 }
 
 function showStatus(status) {
-  if (open) open.isSynced = status === 'Synced'
   find('status').textContent = status
   find('status').dataset.status = status
 }
@@ -208,17 +217,18 @@ addEventListener('pagehide', save)
 find('new').onclick = () => showNote({ _id: crypto.randomUUID(), text: '', isNew: true })
 find('back').onclick = () => showNote(undefined)
 find('delete').onclick = async () => {
-  save()
-  await saved
-  if (!note.isNew) await open.local.remove(await open.local.get(note._id))
+  const [{ local }, { _id }] = [open, note]
   showNote(undefined)
+  await saved
+  const stored = await local.get(_id).catch(() => undefined)
+  if (stored) await local.remove(stored)
 }
 
 // ---- start: first with what is known here, then with what the server says
 
 navigator.serviceWorker?.register('service-worker.js')
 const known = await client.session({ cached: true })
-if (known) showUser(known.name)
+if (known) showUser(known)
 const session = await client.session().catch(() => known)
-if (session) showUser(session.name)
+if (session) showUser(session)
 else if (form.hidden) await showSignIn()

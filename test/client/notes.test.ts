@@ -6,6 +6,7 @@ import type { BrowserContext, Page } from 'playwright-core'
 import { findViolations, launchBrowser, NO_BROWSER, openAsAdmin } from '../support/chromium.ts'
 import { NOTES, startNotesDemo } from '../support/notes-demo.ts'
 import { toUserDatabase } from '../support/pouchdb-server.ts'
+import { get, ROOT, start, stop } from '../support/process.ts'
 import { AS_ADMIN, basic, send } from '../support/request.ts'
 import { createSharedScope, type Scope } from '../support/scope.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -45,6 +46,18 @@ async function write(page: Page, text: string): Promise<void> {
   await seesNote(page, text)
 }
 
+/** In both themes, on a desktop and on a phone. */
+async function findViolationsOfViews(page: Page) {
+  const found = []
+  for (const colorScheme of ['dark', 'light'] as const)
+    for (const width of [390, 1280]) {
+      await page.emulateMedia({ colorScheme })
+      await page.setViewportSize({ width, height: 800 })
+      found.push(...(await findViolations(page)))
+    }
+  return found
+}
+
 async function submit(page: Page, user: { readonly name: string; readonly password: string }, button: string) {
   await page.getByLabel('Name').fill(user.name)
   await page.getByLabel('Password').fill(user.password)
@@ -68,13 +81,13 @@ test('the app: an account, notes, no network, two tabs, a provider, the end of a
   const mary = { name: 'mary', password: 'mechanism of the heavens' }
   await page.getByRole('button', { name: 'Sign in with Example ID' }).waitFor()
   await page.evaluate(axe.source)
-  assert.deepEqual(await findViolations(page), [])
+  assert.deepEqual(await findViolationsOfViews(page), [])
   await submit(page, mary, 'Sign in')
   await page.getByText('The name or the password is wrong.').waitFor()
   await submit(page, mary, 'Create account')
   await write(page, 'first')
   await hasStatus(page, 'Synced')
-  assert.deepEqual(await findViolations(page), [])
+  assert.deepEqual(await findViolationsOfViews(page), [])
   await waitUntil(async () => (await listStored('mary')).includes('first'))
 
   await page.evaluate('navigator.serviceWorker.ready.then(() => true)')
@@ -117,6 +130,72 @@ test('the app: an account, notes, no network, two tabs, a provider, the end of a
   await hasStatus(page, 'Synced')
   await waitUntil(async () => (await listStored('eve')).length === 2)
   assert.deepEqual(await listStored('mary'), ['changed in the first tab', 'first'])
+})
+
+async function openSignedUp(t: Scope, user: { readonly name: string; readonly password: string }): Promise<Page> {
+  const page = await openNotes(await openContext(t))
+  await submit(page, user, 'Create account')
+  await page.getByRole('button', { name: 'New note' }).waitFor()
+  return page
+}
+
+/** Clicks without a pause, faster than any user. */
+const clickAtOnce = (page: Page, ids: readonly string[]) =>
+  page.evaluate(`for (const id of ${JSON.stringify(ids)}) document.getElementById(id).click()`)
+
+test('the app: what was typed just before the sign-out is on the server', { skip: NO_BROWSER }, async (t) => {
+  const ida = { name: 'ida', password: 'mechanism of the heavens' }
+  const page = await openSignedUp(t, ida)
+  await write(page, 'first')
+  await hasStatus(page, 'Synced')
+  await page.evaluate(`{
+    const text = document.getElementById('text')
+    text.value = 'typed last'
+    text.oninput()
+    document.getElementById('sign-out').click()
+  }`)
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  assert.deepEqual(await listStored('ida'), ['typed last'])
+})
+
+test('the app: a note is deleted although it is closed meanwhile', { skip: NO_BROWSER }, async (t) => {
+  const page = await openSignedUp(t, { name: 'joe', password: 'mechanism of the heavens' })
+  const errors: string[] = []
+  page.on('pageerror', ({ message }) => errors.push(message))
+  await write(page, 'first')
+  await clickAtOnce(page, ['delete', 'back'])
+  await page.getByText('No notes yet.').waitFor()
+  assert.deepEqual(errors, [])
+})
+
+test('the app: a later user of a name sees no notes of the earlier one', { skip: NO_BROWSER }, async (t) => {
+  const kim = { name: 'kim', password: 'mechanism of the heavens' }
+  const page = await openSignedUp(t, kim)
+  await write(page, 'by the first kim')
+  await hasStatus(page, 'Synced')
+  const path = '/_users/org.couchdb.user:kim'
+  const { json } = await send(url, { path, as: AS_ADMIN })
+  const headers = { 'If-Match': json._rev }
+  assert.equal((await send(url, { method: 'DELETE', path, headers, as: AS_ADMIN })).status, 200)
+  await page.getByText('Your session has ended.').waitFor()
+  await submit(page, kim, 'Create account')
+  await page.getByText('No notes yet.').waitFor()
+  assert.equal(await page.locator('#list button').count(), 0)
+})
+
+test('npm run demo says what to open, and it is there; a signal ends it', async (t) => {
+  const demo = start(t, [], { command: ['npm', 'run', 'demo'], cwd: ROOT, hasFamily: true })
+  await demo.says(/Stop with Ctrl-C\./)
+  const printed = demo.stdout()
+  for (const name of ['Notes', 'Console']) {
+    const [, shown = ''] = new RegExp(`^ {2}${name} +(http://\\S+/) `, 'm').exec(printed) ?? []
+    assert.equal((await get(shown)).status, 200, printed)
+  }
+  const commands = [...printed.matchAll(/^ {2}curl -u '([^:]+):([^']+)' (\S+) +(\d{3}):/gm)]
+  assert.equal(commands.length, 2, printed)
+  for (const [, name = '', password = '', place = '', status] of commands)
+    assert.equal((await get(place, [name, password])).status, Number(status), place)
+  await stop(demo)
 })
 
 test('ada cannot read the notes of bob', async () => {
