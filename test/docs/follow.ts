@@ -73,10 +73,13 @@ async function runShell(walk: Walk, { text, isCompared }: RunBlock): Promise<voi
   if (command !== undefined) await serve(walk, command.replace(/\s+#.*$/, '').replace(/^npm start$/, 'cardea start'))
 }
 
+/** What a page installs is there already. */
+const FUNCTIONS = `curl() { command curl -q -sS --noproxy "*" "$@"; }
+npm() { [ "$1" = install ] || command npm "$@"; }`
+
 /** A command that fails must show what it prints then. */
 async function runToEnd(walk: Walk, script: string, isCompared: boolean): Promise<void> {
-  const quiet = 'curl() { command curl -q -sS --noproxy "*" "$@"; }'
-  const started = start(walk.scope, ['-ec', `${quiet}\n${script}`], toStart(walk, ['sh']))
+  const started = start(walk.scope, ['-ec', `${FUNCTIONS}\n${script}`], toStart(walk, ['sh']))
   const { code } = await started.ended
   const printed = code === 0 ? started.stdout() : `${started.stdout()}${started.stderr()}`
   assert.ok(code === 0 || isCompared, `ended with ${code}: ${printed}`)

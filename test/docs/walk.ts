@@ -41,7 +41,7 @@ const SERVER_ENDPOINT = /^\[server\][^[]*^endpoint = /m
 
 export async function createWalk(scope: Scope, page: string, couchdb?: RealCouchdb): Promise<Walk> {
   const folder = makeFolder(scope)
-  prepareFolder(folder)
+  prepareFolder(folder, page)
   const command = join(folder, 'bin', 'cardea')
   const isHosted = page !== readPage('README.md')
   if (isHosted) await installHostedCommand(scope, command)
@@ -65,11 +65,35 @@ async function openPostgres(scope: Scope): Promise<string> {
   return server.createPlace()
 }
 
-/** Cardea as a package, and the packages a reader would install. */
-function prepareFolder(folder: string): void {
+const INSTALLS = /^npm install (?!--global)(.+)$/gm
+
+/** What the page installs, and nothing else. That of the package of Cardea is on a page of its own. */
+function listInstalled(page: string): Set<string> {
+  const names = [...page.matchAll(INSTALLS)].flatMap(([, names = '']) => names.split(' '))
+  const hasLink = page.includes('README.md#programs-that-import-cardea')
+  return new Set(
+    [...names, ...(hasLink ? ['cardea'] : [])].map((name) => name.replace(/^.*\/cardea-.*\.tgz$/, 'cardea')),
+  )
+}
+
+function prepareFolder(folder: string, page: string): void {
   mkdirSync(join(folder, 'bin'))
-  const own = join(folder, 'node_modules', 'cardea')
-  mkdirSync(own, { recursive: true })
+  mkdirSync(join(folder, 'node_modules'))
+  for (const name of listInstalled(page)) {
+    if (name === 'cardea') prepareCardea(join(folder, 'node_modules', name))
+    else linkPackage(folder, name)
+  }
+}
+
+function linkPackage(folder: string, name: string): void {
+  const path = join(folder, 'node_modules', name)
+  mkdirSync(dirname(path), { recursive: true })
+  symlinkSync(join(ROOT, 'node_modules', name), path)
+}
+
+/** Cardea as a package. */
+function prepareCardea(own: string): void {
+  mkdirSync(own)
   const names = ['index', 'express', 'fastify', 'web', 'client']
   const exports = Object.fromEntries(names.map((name) => [name === 'index' ? '.' : `./${name}`, `./${name}.js`]))
   writeFileSync(join(own, 'package.json'), JSON.stringify({ name: 'cardea', type: 'module', exports }))
@@ -77,9 +101,6 @@ function prepareFolder(folder: string): void {
     const source = name === 'client' ? join(ROOT, 'client/src/index.ts') : findBundled(name)
     writeFileSync(join(own, `${name}.js`), `export * from '${pathToFileURL(source).href}'\n`)
   }
-  const packages = ['express', 'fastify', 'nano', 'arangojs', 'pouchdb-core', 'pouchdb-adapter-http', 'jose', 'pg']
-  for (const name of [...packages, 'pouchdb-adapter-memory', 'pouchdb-replication', 'pouchdb-authentication'])
-    symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
 }
 
 export function toStart({ setsEndpoint, folder, ports }: Walk, command: readonly string[]) {
