@@ -162,6 +162,29 @@ describe('a PostgreSQL that fails', () => {
     await store.close()
   })
 
+  it('a read that takes longer than a commit may is no change that the standby did not confirm', async () => {
+    const place = await createPostgresPlace(server)
+    const limits = ['statement_timeout', 'lock_timeout', 'query_timeout'].map((name) => `&${name}=100000`).join('')
+    const store = await openStore(`${place.url}${limits}`, { log: SILENT_LOG })
+    await createIn(store, 'alice')
+    const other = new Client({ connectionString: place.url })
+    await other.connect()
+    try {
+      await other.query('BEGIN; LOCK TABLE cardea_users')
+      const reading = store.findUser('alice')
+      const isLate = `SELECT 1 FROM pg_stat_activity
+        WHERE wait_event_type = 'Lock' AND clock_timestamp() - query_start > interval '5.5 s'`
+      const waiting = waitUntil(async () => (await other.query(isLate)).rows.length > 0)
+      await Promise.race([waiting, reading])
+      await other.query('COMMIT')
+      assert.equal((await reading)?.sequence, 1)
+      assert.equal(store.findProblem(), undefined)
+    } finally {
+      await other.end()
+      await store.close()
+    }
+  })
+
   it('refuses a store that cannot be reached without revealing a secret', async () => {
     const url = server.addressOf('postgres').replace(/:[^:@]+@/, ':hunter2@')
     const refused = await openStore(url, { log: SILENT_LOG }).catch((error: unknown) => error)

@@ -47,7 +47,13 @@ export class StoreConnections {
     this.#pool.on('remove', (client) => this.#open.delete(client))
   }
 
-  query(config: QueryConfig): Promise<QueryResult> {
+  read(config: QueryConfig): Promise<QueryResult> {
+    // with a pooler, the server has no limits for a statement outside of a transaction
+    return this.#use((client) => (this.#limits === '' ? client.query(config) : cancelLate(client, config)))
+  }
+
+  /** A single statement, which commits. */
+  write(config: QueryConfig): Promise<QueryResult> {
     return this.#use((client) => this.#commit(client, config))
   }
 
@@ -95,16 +101,8 @@ export class StoreConnections {
    * Runs a statement that may commit. The server waits for a synchronous standby without any timeout, even after the
    * connection is closed, so each such commit would keep one more connection. A request to cancel ends the wait.
    */
-  async #commit(client: PoolClient, config: QueryConfig): Promise<QueryResult> {
-    const timer = setTimeout(() => {
-      this.#unreplicated.add(client)
-      cancelStatement(client)
-    }, STATEMENT_MS)
-    try {
-      return await client.query(config)
-    } finally {
-      clearTimeout(timer)
-    }
+  #commit(client: PoolClient, config: QueryConfig): Promise<QueryResult> {
+    return cancelLate(client, config, () => this.#unreplicated.add(client))
   }
 
   async #acquire(): Promise<PoolClient> {
@@ -123,6 +121,19 @@ export class StoreConnections {
 
   #leave(): void {
     for (const client of this.#open) client.connection.stream.destroy()
+  }
+}
+
+/** Runs a statement, and asks the server to cancel it when it takes too long. */
+async function cancelLate(client: PoolClient, config: QueryConfig, onLate: () => unknown = ignore) {
+  const timer = setTimeout(() => {
+    onLate()
+    cancelStatement(client)
+  }, STATEMENT_MS)
+  try {
+    return await client.query(config)
+  } finally {
+    clearTimeout(timer)
   }
 }
 

@@ -7,7 +7,7 @@ import { Refusal } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import { createNotifier, type Notifier } from '../../base/notifier.ts'
 import { MAX_SESSION_RECORDS } from '../../directory/store-port/sessions.ts'
-import type { Engine, Row, Statement, StoreStep, StoreSteps } from '../engine.ts'
+import { type Engine, isRead, type Row, type Statement, type StoreStep, type StoreSteps } from '../engine.ts'
 import { MIGRATIONS } from '../migrations.ts'
 import { type RetryRules, withRetries } from '../retry.ts'
 import { STATEMENTS, type StatementName } from '../statements.ts'
@@ -88,7 +88,11 @@ function createPostgresEngine(connections: StoreConnections, wake: Notifier, isN
   const toQuery = isNamed ? toNamedQuery : toUnnamedQuery
   return {
     name: 'postgres',
-    ask: (step) => retry(forReads(), async () => (await connections.query(toQuery(step))).rows),
+    ask: (step) =>
+      retry(forReads(), async () => {
+        const access = isRead(step.statement) ? 'read' : 'write'
+        return (await connections[access](toQuery(step))).rows
+      }),
     transact: (begin) =>
       retry(FOR_WRITES, () => connections.transact((client) => runOperation(client, begin(), toQuery))),
     onWake(next) {
