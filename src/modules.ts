@@ -13,6 +13,7 @@ import type { User } from './directory/users/user.ts'
 import type { Reply, RequestContext, Step } from './http/request-context.ts'
 import type { JobKinds } from './kernel/jobs.ts'
 import type { KernelRows } from './kernel/kernel.ts'
+import type { CheckStored } from './live-config/settings-service.ts'
 import { couchdbUsers } from './modules/couchdb-users/index.ts'
 import { documentGrants } from './modules/document-grants/index.ts'
 import { livesync } from './modules/livesync/index.ts'
@@ -136,6 +137,14 @@ export const openPasskeys = async (core: ModuleCore): Promise<Passkeys> =>
 
 export const toAccountRules = (settings: Settings): AccountRules =>
   findOnly('accountRules')?.(settings) ?? { reservedPrefixes: [], roleIssuers: new Map() }
+
+export const checkStored: CheckStored = async (...change) => {
+  for (const module of MODULES) {
+    const problem = await module.checkStored?.(...change)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
 
 export const countWaysIn = (user: User, settings: Settings): number =>
   MODULES.reduce((count, module) => count + (module.countWaysIn?.(user, settings) ?? 0), 0)

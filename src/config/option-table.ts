@@ -526,7 +526,7 @@ export const CORE_OPTIONS = {
     }),
     'public-url': live(publicUrl, '', {
       help: 'URL at which users reach the console, without /_cardea/.',
-      more: 'For example https://db.example.com. Links to set a password begin with it. Empty: the server returns such a link as a path only.',
+      more: 'For example https://db.example.com. Links in messages and to set a password begin with it, providers send browsers back to it, and passkeys are made for its host. Empty: the server returns a link to set a password as a path only.',
     }),
   },
 

@@ -9,7 +9,14 @@ import { DEFAULT, renderSource, type Settings } from '../config/settings.ts'
 import type { Caller } from '../directory/caller.ts'
 import type { Position } from '../directory/store-port/changes.ts'
 import type { LiveConfig } from './live-config.ts'
-import { type ChangeMode, createSettingsService, findChangeProblem, findIn, type SetEntry } from './settings-service.ts'
+import {
+  type ChangeMode,
+  type CheckStored,
+  createSettingsService,
+  findChangeProblem,
+  findIn,
+  type SetEntry,
+} from './settings-service.ts'
 import type { ConfigSnapshot } from './snapshot.ts'
 
 /** The configured text, without secrets. */
@@ -17,8 +24,8 @@ export const showConfigured = (configured: Settings, section: string, key: strin
   toShownText(configured.table, { section, key, text: configured.find(section, key)?.text ?? '' })
 
 /** The settings for commands and the console, which show what a change did. */
-export function createSettingsEditor(liveConfig: LiveConfig) {
-  const service = createSettingsService(liveConfig)
+export function createSettingsEditor(liveConfig: LiveConfig, checkStored?: CheckStored) {
+  const service = createSettingsService(liveConfig, checkStored)
   const change = async (section: string, key: string, work: () => Promise<string>) => {
     const earlierWarnings = liveConfig.get().warnings
     const wasStored = (await findIn(liveConfig.runtime, section, key)) !== undefined
@@ -35,7 +42,7 @@ export function createSettingsEditor(liveConfig: LiveConfig) {
   }
   return {
     listOptions: () => listOptions(liveConfig),
-    preview: (change: RuntimeEntry, caller: Caller) => previewChange(liveConfig, change, caller),
+    preview: (change: RuntimeEntry, caller: Caller) => previewChange(liveConfig, change, caller, checkStored),
     list: () => describeSettings(liveConfig.get().configured),
     listStored: () => listStored(liveConfig),
     set(
@@ -166,11 +173,11 @@ function toFixed({ option }: OptionRow, source: Source): { readonly fixed?: stri
 }
 
 /** Checks a change as the change itself would, and describes it, without making it. */
-async function previewChange(liveConfig: LiveConfig, change: RuntimeEntry, caller: Caller) {
+async function previewChange(liveConfig: LiveConfig, change: RuntimeEntry, caller: Caller, checkStored?: CheckStored) {
   const { section, key, text } = change
   const { configured } = liveConfig.get()
   const row = configured.table.find(section, key)
-  const problem = await findChangeProblem(liveConfig, change, caller)
+  const problem = await findChangeProblem(liveConfig, change, caller, checkStored)
   return {
     name: `${section}.${key}`,
     current: showConfigured(configured, section, key),
@@ -214,5 +221,12 @@ const EFFECTS: ReadonlyMap<OptionRow['name'], readonly string[]> = new Map<Optio
   ['chttpd.require_valid_user', ['With true, anonymous requests to the document door are rejected.']],
   ['admin.session-timeout', ['Sessions of the console get the new timeout with their next request.']],
   ['admin.user-admin-role', ['Users with the new role can manage users; those with the old one no longer can.']],
+  [
+    'console.public-url',
+    [
+      'Links in messages and links to set a password begin with it, and identity providers send browsers back to it.',
+      'Its pages may sign users in with passkeys, which are made for its host.',
+    ],
+  ],
   ['chttpd_auth_lockout.mode', ['With enforce, accounts with too many failures are locked at once.']],
 ])

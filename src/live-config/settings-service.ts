@@ -25,6 +25,15 @@ export interface ChangeMode {
   readonly unchangedSince?: Position
 }
 
+/**
+ * Why a request may not make a change, although it is valid: it would break what the store holds. Whoever can use the
+ * command line on the server may mean it. `get` and `kernel` are those under the change.
+ */
+export type CheckStored = (
+  change: { readonly before: Config; readonly after: Config },
+  liveConfig: Pick<LiveConfig, 'get' | 'kernel'>,
+) => Promise<string | undefined>
+
 /** An option and its new value, as the client wrote it. */
 export type SetEntry = RuntimeEntry & { readonly text: string }
 
@@ -32,7 +41,7 @@ export type SetEntry = RuntimeEntry & { readonly text: string }
  * Changes the configuration of a running server. When a call returns, the change is applied or waits for a restart.
  * Returned values are the configured ones, with secrets masked.
  */
-export function createSettingsService(liveConfig: LiveConfig) {
+export function createSettingsService(liveConfig: LiveConfig, checkStored?: CheckStored) {
   const layerOf = ({ isVolatile = false }: ChangeMode = {}) =>
     isVolatile ? liveConfig.runtime.volatile : liveConfig.runtime
   return {
@@ -40,7 +49,7 @@ export function createSettingsService(liveConfig: LiveConfig) {
     /** Returns the previous value; `''` if there was none. */
     async set(setting: SetEntry, caller: Caller, options?: ChangeMode): Promise<string> {
       requireValid(liveConfig, setting)
-      await requireRepeatable(liveConfig, setting, caller)
+      await requireAllowed(liveConfig, setting, caller, checkStored)
       const before = findShown(liveConfig, setting.section, setting.key) ?? ''
       await requireChange(caller, liveConfig.kernel.events)
       if (options?.isImmediate) await dropEarlier(layerOf(options), setting)
@@ -53,7 +62,7 @@ export function createSettingsService(liveConfig: LiveConfig) {
       const before = findShown(liveConfig, section, key)
       const isThere = !options?.isStrict || (await findIn(layerOf(options), section, key)) !== undefined
       if (before === undefined || !isThere) throw new Refusal('option_not_found')
-      await requireRepeatable(liveConfig, { section, key, text: undefined }, caller)
+      await requireAllowed(liveConfig, { section, key, text: undefined }, caller, checkStored)
       await requireChange(caller, liveConfig.kernel.events)
       await applyChange(liveConfig, layerOf(options), { section, key, text: undefined })
       return before
@@ -76,29 +85,38 @@ function requireValid(liveConfig: LiveConfig, entry: RuntimeEntry): void {
 }
 
 /** Why the change would be refused, in words; `undefined`: it would not. */
-export async function findChangeProblem(liveConfig: LiveConfig, entry: RuntimeEntry, caller: Caller) {
+export async function findChangeProblem(
+  liveConfig: LiveConfig,
+  entry: RuntimeEntry,
+  caller: Caller,
+  checkStored?: CheckStored,
+) {
   const problem = checkEntry(liveConfig, entry)
-  return problem ? withSuggestion(problem.message, problem.nearest) : checkRepeat(liveConfig, entry, caller)
+  return problem ? withSuggestion(problem.message, problem.nearest) : checkTried(liveConfig, entry, caller, checkStored)
 }
 
-async function requireRepeatable(liveConfig: LiveConfig, entry: RuntimeEntry, caller: Caller) {
-  const reason = await checkRepeat(liveConfig, entry, caller)
+async function requireAllowed(...change: Parameters<typeof checkTried>): Promise<void> {
+  const reason = await checkTried(...change)
   if (reason !== undefined) throw new Refusal('option_refused', { reason })
 }
 
 /** Under these a credential of the request may have expired. Its client signs in again, and then undoes the change. */
 const EXPIRIES: readonly string[] = ['chttpd_auth.timeout', 'chttpd_auth.max_lifetime', 'admin.session-timeout']
 
-/** Whether a request with this change would be refused itself under it, so that none like it could undo it. */
-async function checkRepeat(liveConfig: LiveConfig, entry: RuntimeEntry, caller: Caller) {
+/**
+ * Why a request cannot make this change, as if it was made: the request would be refused itself, so that none like it could
+ * undo the change, or what the store holds would break.
+ */
+async function checkTried(liveConfig: LiveConfig, entry: RuntimeEntry, caller: Caller, checkStored?: CheckStored) {
   const { values: before, table } = liveConfig.get().configured
   const name = table.find(entry.section, entry.key)?.name ?? ''
   let reason: string | undefined
   if (caller.door !== undefined && !EXPIRIES.includes(name))
     await liveConfig.tryChange(entry, async () => {
-      const next = liveConfig.get().settings.values
-      const why = (await findListenerProblem(caller, next, before)) ?? (await findRefusal(caller))
-      if (why !== undefined)
+      const after = liveConfig.get().settings.values
+      const why = (await findListenerProblem(caller, after, before)) ?? (await findRefusal(caller))
+      if (why === undefined) reason = await checkStored?.({ before, after }, liveConfig)
+      else
         reason = `With this change the server would refuse this request, and one to undo the change: ${why} Change other options first, or use the command line on the server`
     })
   return reason

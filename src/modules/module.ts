@@ -22,6 +22,7 @@ import type { Reply, RequestContext, Step } from '../http/request-context.ts'
 import type { JobKinds } from '../kernel/jobs.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
+import type { CheckStored } from '../live-config/settings-service.ts'
 import type { HealthCheck } from '../observe/health.ts'
 import type { EventRow } from '../observe/security-event-table.ts'
 import type { SecurityEvents } from '../observe/security-events.ts'
@@ -55,6 +56,8 @@ export interface Module {
   readonly passkeys?: (core: ModuleCore) => Promise<Passkeys>
   /** In how many ways of the module the user can sign in without a password. */
   readonly countWaysIn?: (user: User, settings: Settings) => number
+  /** Why a request may not change an option: what the module has stored depends on it. */
+  readonly checkStored?: CheckStored
   /** What the configuration of the module means for names and roles of users. */
   readonly accountRules?: (settings: Settings) => AccountRules
   /** Whether a verified address signs in, too. */

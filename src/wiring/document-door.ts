@@ -36,7 +36,7 @@ import { createDoor, type Door } from '../http/door.ts'
 import type { RequestContext } from '../http/request-context.ts'
 import { divideConnections } from '../live-config/door-settings.ts'
 import { createSettingsService } from '../live-config/settings-service.ts'
-import { createDocumentChecks, createDocumentReplies, watchForwarded } from '../modules.ts'
+import { checkStored, createDocumentChecks, createDocumentReplies, watchForwarded } from '../modules.ts'
 import { createAccountSignIn, mountAccount, mountAdminApi, mountSignIn, toSessionDeps } from './admin-door.ts'
 import type { Core } from './core.ts'
 import { listHandlers, toDocumentSettings } from './core.ts'
@@ -143,7 +143,7 @@ function createUsersDeps({ core, signIns: { passwords } }: Parts, revalidate: Re
 
 const createNodeDeps = ({ liveConfig, config, directory }: Core, { requirePassword }: UsersDeps): NodeDeps => ({
   nodeName: config.get().node.name,
-  configuration: createSettingsService(liveConfig),
+  configuration: createSettingsService(liveConfig, checkStored),
   administrators: directory,
   isOwnSetting: (section, key) => isOwnSetting(liveConfig.get().settings.table, section, key),
   isMisspelt: (section) => findNearestSection(liveConfig.get().settings.table, section) !== undefined,

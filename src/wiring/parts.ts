@@ -23,7 +23,7 @@ import type { LiveConfig } from '../live-config/live-config.ts'
 import { toPasswordRules } from '../live-config/password-settings.ts'
 import { createSecretsOverview, type LiveSecretsOverview } from '../live-config/secrets-overview.ts'
 import { createSettingsEditor } from '../live-config/settings-editor.ts'
-import { explainDocumentChecks, findUserDatabase, OPERATIONS, openJobKinds } from '../modules.ts'
+import { checkStored, explainDocumentChecks, findUserDatabase, OPERATIONS, openJobKinds } from '../modules.ts'
 import { type CheckHealth, createHealth, createHealthLog, type HealthCheck } from '../observe/health.ts'
 import { joinMetrics, type ReadJoined } from '../observe/joined-metrics.ts'
 import { type Metrics, renderCopy } from '../observe/metrics.ts'
@@ -209,7 +209,7 @@ export function createOperationDeps(
     limits,
     events,
     audit,
-    settings: createSettingsEditor(liveConfig),
+    settings: createSettingsEditor(liveConfig, checkStored),
     userAdminRole: () => config().admin['user-admin-role'],
     factorRoles: () => config().admin['second-factor-roles'],
     findOwnDatabase: (account) => findUserDatabase(account, config(), store.statements),

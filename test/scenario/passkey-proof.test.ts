@@ -1,6 +1,6 @@
 // A passkey that signs one request in place of the current password.
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { createAccounts, errorOf, NEEDS_PASSWORD, PASSWORD } from '../support/accounts.ts'
 import { createAuthenticator, type Tampering } from '../support/authenticator.ts'
 import { createPasskeyUsers, openByPasskey } from '../support/passkeys.ts'
@@ -201,4 +201,43 @@ it('so are the last passkeys of an administrator, at the path for any account an
   assert.deepEqual(errorOf(await again.call('DELETE', path, proof)), NEEDS_PASSWORD)
   assert.equal((await ask(AS_ADMIN, 'DELETE', path)).status, 200)
   assert.equal(await signIn({ passkey: await signWith(device) }).then(({ status }) => status), 401)
+})
+
+describe('console.public-url, which decides where passkeys are used,', () => {
+  const PATH = 'settings/console/public-url'
+  const openServer = async (t: TestContext, options: Parameters<typeof startServer>[1]) => {
+    const { document } = await startServer(t, options)
+    const users = createAccounts(document)
+    return { ...users, ...createPasskeyUsers(document), document }
+  }
+
+  it('is not changed by a request that makes passkeys unusable, which says how many', async (t) => {
+    const { ask, addUser, addPasskey, document } = await openServer(t, {})
+    const set = () => ask(AS_ADMIN, 'PUT', `/${PATH}`, { value: 'https://db.example.com' })
+    await addPasskey(await addUser('ada'))
+    await addPasskey(AS_ADMIN)
+    const refused = await set()
+    assert.deepEqual(errorOf(refused), [400, 'option_refused'])
+    assert.match(refused.json.reason, /2 passkeys of localhost/)
+    const preview = await ask(AS_ADMIN, 'POST', `/${PATH}/preview`, { value: 'https://db.example.com' })
+    assert.match(preview.json.problems.join(), /2 passkeys of localhost/)
+    const path = '/_node/_local/_config/console/public-url'
+    const atDoor = await send(document, { method: 'PUT', path, as: AS_ADMIN, body: '"https://db.example.com"' })
+    assert.match(atDoor.body, /2 passkeys of localhost/)
+    for (const name of ['ada', 'admin']) {
+      const { passkeys } = (await ask(AS_ADMIN, 'GET', `/users/${name}/passkeys`)).json
+      assert.equal((await ask(AS_ADMIN, 'DELETE', `/users/${name}/passkeys/${passkeys[0].id}`)).status, 200)
+    }
+    assert.equal((await set()).status, 200)
+  })
+
+  it('is not changed by a request that lets other pages use them', async (t) => {
+    const { ask, addUser, addPasskey } = await openServer(t, { passkeys: { 'rp-id': 'localhost' } })
+    const set = (value: string) => ask(AS_ADMIN, 'PUT', `/${PATH}`, { value })
+    assert.equal((await set('http://localhost:1')).status, 200)
+    await addPasskey(await addUser('ada'))
+    assert.deepEqual(errorOf(await set('http://other.localhost')), [400, 'option_refused'])
+    assert.deepEqual(errorOf(await ask(AS_ADMIN, 'DELETE', `/${PATH}`)), [400, 'option_refused'])
+    assert.equal((await set('http://localhost:1/console')).status, 200, 'the same origin')
+  })
 })

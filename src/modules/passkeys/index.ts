@@ -33,6 +33,7 @@ export const passkeys = defineModule({
   store: { onUserChange: forgetCounters },
   userCommands: PASSKEY_COMMANDS,
   checks: [PASSKEY_CHECK],
+  checkStored: async (...change) => (await import('./public-url.ts')).checkPublicUrl(...change),
   countWaysIn: ({ passkeys = [] }, { values }) => passkeys.filter(({ rpId }) => rpId === toRpId(values)).length,
   passkeys: async (core) => (await import('./open.ts')).createPasskeyService(core),
 })

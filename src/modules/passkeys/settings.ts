@@ -14,9 +14,11 @@ export function listOrigins(
   const { 'public-url': url } = settings.console
   const rpId = toRpId(settings)
   const isDirect = !isTrusted || rpId === LOCAL
+  const page = url === '' ? undefined : new URL(url)
+  const hosts = localPort === undefined || !isDirect ? [] : new Set([rpId, page?.hostname ?? rpId])
   return [
-    ...(url === '' ? [] : [new URL(url).origin]),
-    ...(localPort === undefined || !isDirect ? [] : [new URL(`${scheme}://${rpId}:${localPort}`).origin]),
+    ...(page ? [page.origin] : []),
+    ...Array.from(hosts, (host) => new URL(`${scheme}://${host}:${localPort}`).origin),
     ...settings.passkeys.origins,
   ]
 }

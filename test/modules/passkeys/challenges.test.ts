@@ -68,12 +68,13 @@ describe('the pages that may use passkeys', () => {
     assert.deepEqual(listOrigins(toSettings(''), { ...client, localPort: undefined }), [])
   })
 
-  it('are those of the address, of the listener at its host, and of the applications that are named', () => {
+  it('are those of the address, of the listener at its host and at that of passkeys, and of the applications that are named', () => {
     const settings = toSettings('https://db.example.com/', 'example.com', ['https://app.example.com'])
     assert.equal(toRpId(settings), 'example.com')
-    assert.deepEqual(listOrigins(settings, { ...client, scheme: 'https', localPort: 443 }), [
+    assert.deepEqual(listOrigins(settings, { ...client, scheme: 'https', localPort: 6984 }), [
       'https://db.example.com',
-      'https://example.com',
+      'https://example.com:6984',
+      'https://db.example.com:6984',
       'https://app.example.com',
     ])
     assert.equal(toRpId(toSettings('https://db.example.com:8443/path')), 'db.example.com')
