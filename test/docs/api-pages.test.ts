@@ -12,7 +12,7 @@ const toAssertions = (program: string): string =>
 
 for (const file of ['library.mjs', 'client.mjs'])
   test(`examples/calls/${file} gives what it shows`, async (t) => {
-    const walk = await createWalk(t, '')
+    const walk = await createWalk(t, 'npm install cardea express fastify')
     const program = readFileSync(join(ROOT, 'examples/calls', file), 'utf8')
     assert.ok(program.split('// →').length > 5)
     writeFileSync(join(walk.folder, file), toAssertions(program))

@@ -22,7 +22,7 @@ const EVENTS = {
   'user-database.created': normal('database of a user created', '{subject} has the database {database}', FIELDS),
   'user-database.given': normal(
     'database given to a user',
-    '{subject} gets the database {database}, whoever has written what it holds',
+    '{subject} gets the database {database}, with all that it holds',
     FIELDS,
   ),
   'user-database.kept': normal(
