@@ -69,6 +69,11 @@ export function createExternalAccounts(parts: DirectoryParts, editor: UserEditor
       const link = { ...given, linkedAt: nowSeconds(clock) }
       return editor.changeUser(name, caller, (user) => withLink(change(user), link))
     },
+    /** Creates a user whom the account signs in as. Throws `conflict` if the name, the address or the account is taken. */
+    async createWithAccount(draft: UserDraft, caller: Caller, given: Omit<ExternalAccount, 'linkedAt'>): Promise<User> {
+      requireKey(given)
+      return editor.createUser({ ...draft, links: [{ ...given, linkedAt: nowSeconds(clock) }] }, caller)
+    },
     /** Replaces the roles that the account gives its user. */
     async setLinkRoles(name: string, caller: Caller, key: ExternalKey, roles: readonly string[]): Promise<User> {
       const replace = (link: ExternalAccount): ExternalAccount => (isSameAccount(link, key) ? { ...link, roles } : link)

@@ -37,6 +37,53 @@ const now = () => Math.floor(Date.now() / 1000)
 
 const verified = (email: string) => ({ email, email_verified: true })
 
+describe('an invitation that is accepted with an account at a provider', () => {
+  const invite = async (address: string, more: object = {}) => {
+    const body = { address, ...more }
+    const asked = await client.ask({ as: AS_ADMIN, path: '/_cardea/api/invitations', body })
+    assert.equal(asked.status, 200, asked.body)
+    return tokenOf(await mailServer.take(address))
+  }
+  const find = async (token: string) =>
+    (await client.ask({ path: '/_cardea/account/invitation/find', body: { token } })).status
+
+  it('creates the user when the account has signed in, so that a failure on the way uses nothing up', async () => {
+    trusted.state.idToken = { sub: 'inv-1', ...verified('other@example.com') }
+    const token = await invite('inv@example.com', { roles: ['reader'] })
+    const wanted = { password_link: token, name: 'inv' }
+    const [first, second] = [createBrowser(document), createBrowser(document)]
+    const query = await first.visit('trusted', wanted)
+    assert.equal((await first.finish('trusted', '?error=access_denied')).status, 403)
+    assert.equal(await cardea.users.find('inv'), undefined)
+    assert.equal(await find(token), 200)
+    const arrived = await second.finish('trusted', await second.visit('trusted', wanted))
+    assert.deepEqual([arrived.status, arrived.name, arrived.linked], [200, 'inv', true])
+    assert.deepEqual((await second.userOf()).roles, ['reader'])
+    const own = await client.ask({ method: 'GET', path: '/_cardea/account/address', headers: second.session() })
+    assert.equal(own.json.address, 'inv@example.com')
+    assert.equal(await find(token), 404)
+    assert.equal((await first.finish('trusted', query)).status, 404)
+    assert.equal((await createBrowser(document).post('/providers/trusted', wanted)).status, 404)
+  })
+
+  it('needs a name that is free, and that of the invitation if it has one', async () => {
+    await addUser('ina')
+    const open = await invite('ina@example.com')
+    const fixed = await invite('ida@example.com', { name: 'ida' })
+    const start = async (body: object) => (await createBrowser(document).post('/providers/trusted', body)).status
+    assert.equal(await start({ password_link: open }), 400)
+    assert.equal(await start({ password_link: open, name: 'ina' }), 409)
+    assert.equal(await start({ password_link: fixed, name: 'other' }), 400)
+    assert.equal(await start({ password_link: fixed }), 200)
+    const withdrawn = createBrowser(document)
+    const query = await withdrawn.visit('trusted', { password_link: fixed })
+    const path = '/_cardea/api/invitations/ida@example.com'
+    assert.equal((await client.ask({ as: AS_ADMIN, method: 'DELETE', path })).status, 200)
+    assert.equal((await withdrawn.finish('trusted', query)).status, 404)
+    assert.equal(await cardea.users.find('ida'), undefined)
+  })
+})
+
 describe('an address of an identity provider', () => {
   it('is that of the user whom the first sign-in creates, if the provider is trusted and calls it verified', async () => {
     const first = await signIn('ada', verified(' Ada@EXAMPLE.com'))

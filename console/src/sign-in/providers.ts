@@ -43,15 +43,16 @@ function showLinkForm(provider: Provider, onCancel: () => void): void {
   show(texts.linkWith(provider.label), form(fields, submit), button(texts.back, 'quiet', onCancel))
 }
 
-/** The secret of a password link. It is in the fragment, so it is never part of a logged path. */
-const passwordLink = /^#password-link\/([\w-]+)$/.exec(location.hash)?.[1]
+/** The secret of a password link, or of an invitation with the name. In the fragment it is never part of a logged path. */
+const [, passwordLink, invitedName] = /^#password-link\/([\w-]+)(?:\/(.+))?$/.exec(location.hash) ?? []
 
 /** Lets the user of a password link choose an account. Returns whether there is such a link. */
 export function showPasswordLink(): boolean {
   if (passwordLink === undefined) return false
   history.replaceState(null, '', PATH)
+  const name = invitedName === undefined ? {} : { name: decodeURIComponent(invitedName) }
   const choices = options.providers.map((each) =>
-    form([button(texts.linkWith(each.label), '')], () => goTo(each, { password_link: passwordLink })),
+    form([button(texts.linkWith(each.label), '')], () => goTo(each, { password_link: passwordLink, ...name })),
   )
   show(texts.passwordLink, element('p', {}, texts.passwordLinkText), ...choices)
   return true

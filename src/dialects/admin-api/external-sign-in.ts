@@ -13,7 +13,10 @@ import type { ExternalAccounts } from './ports.ts'
 export interface ExternalRoutesDeps
   extends Pick<OperationRoutesDeps, 'requireCurrentPassword'>,
     Pick<OperationDeps, 'statements' | 'clock' | 'events'> {
-  readonly directory: Pick<Directory, 'findUser' | 'isAdministrator' | 'linkAccount' | 'listLinked'>
+  readonly directory: Pick<
+    Directory,
+    'findUser' | 'isAdministrator' | 'linkAccount' | 'createWithAccount' | 'listLinked'
+  >
   readonly limitArrivals: DoorArrivals
   readonly openSession: ApplicationSignIn['open']
 }

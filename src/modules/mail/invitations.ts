@@ -1,7 +1,8 @@
 /** Invitations. An administrator decides about the rights; the person with the mailbox chooses the password. */
 import { nowSeconds } from '../../base/clock.ts'
-import { badRequest, Refusal } from '../../base/errors.ts'
-import { type Call, type OperationDeps, operation } from '../../dialects/admin-api/operation.ts'
+import { digestHex } from '../../base/encoding.ts'
+import { Refusal } from '../../base/errors.ts'
+import { type OperationDeps, operation } from '../../dialects/admin-api/operation.ts'
 import { PASSWORD_RULES } from '../../dialects/admin-api/schemas/account.ts'
 import { flag, nullable, object, text } from '../../dialects/admin-api/schemas/schema.ts'
 import { readUserDraft } from '../../dialects/admin-api/users/user-input.ts'
@@ -11,15 +12,21 @@ import { listRuleTexts } from '../../passwords/password-rules.ts'
 import { numberOf, one, type StoreSteps, textOf } from '../../store/engine.ts'
 import { lockCounters } from '../../store/operations/changes.ts'
 import { toStatements } from '../../store/statements.ts'
-import { createLink, type FreePurpose, requireFreeLink, SET_PASSWORD, spendLink } from '../password-links/links.ts'
+import {
+  createInvited,
+  INVITATION,
+  INVITED,
+  type InvitationView,
+  isNameTaken,
+  requireInvited,
+} from '../password-links/invited.ts'
+import { requireFreeLink } from '../password-links/links.ts'
 import { requireAddress } from './addresses.ts'
 import { removeJobs, toJob, toLastKey } from './queue.ts'
 import { addUncounted } from './requests.ts'
-import { ADDRESS_OWNER, INVITATION_LIST, INVITED, type InvitationView, NO_NAME, REQUESTED } from './schemas.ts'
+import { ADDRESS_OWNER, INVITATION_LIST, NO_NAME, REQUESTED } from './schemas.ts'
 import { doAddressesSignIn, isMailOn } from './settings.ts'
-import { isNameTaken, requireNamedApart } from './sign-up.ts'
-
-export const INVITATION: FreePurpose = { name: 'invitation', page: 'invitation-link', lifetimeSeconds: 0 }
+import { requireNamedApart } from './sign-up.ts'
 
 const STATEMENTS = toStatements(
   {
@@ -79,7 +86,7 @@ export const INVITATION_OPERATIONS = {
   }),
   'account.find-invitation': operation('POST /account/invitation/find', 'anonymous', {
     summary: 'Show the new account of an invitation',
-    body: object(TOKEN),
+    body: object({ ...TOKEN, 'name?': text('Checks whether the person can choose it.') }),
     reply: object({
       name: nullable(text(), NO_NAME),
       address: text(),
@@ -87,7 +94,9 @@ export const INVITATION_OPERATIONS = {
       'canLink?': flag('Whether an account at an identity provider can take the place of the password.'),
     }),
     async run(deps, { body }) {
-      const { data } = await requireFreeLink<InvitationView>(deps, INVITATION, body.token)
+      const digest = digestHex('sha256', body.token)
+      const { data } = await requireFreeLink<InvitationView>(deps, INVITATION, digest)
+      if (body.name !== undefined) await requireInvited(deps, { digest, name: body.name })
       const canLink = deps.server?.external.isOpenToBrowsers()
       const passwordRules = listRuleTexts(deps.passwordRules())
       return { name: data.name ?? null, address: data.address, passwordRules, ...(canLink && { canLink }) }
@@ -98,13 +107,16 @@ export const INVITATION_OPERATIONS = {
     body: object({
       ...TOKEN,
       'name?': text('Required if the invitation leaves it open.'),
-      'password?': text('Left out: the account signs in at an identity provider.'),
+      password: text(),
     }),
-    reply: object({
-      ...ADDRESS_OWNER.properties,
-      'passwordLink?': text('Without a password: the secret with which an account at a provider is linked.'),
-    }),
-    run: (deps, call) => accept(deps, call, call.body),
+    reply: ADDRESS_OWNER,
+    async run(deps, { caller, body: { token, name, password } }) {
+      const chosen = { digest: digestHex('sha256', token), name }
+      const user = await createInvited(deps, { caller, chosen }, (draft, once) =>
+        deps.directory.createUser({ ...draft, password: { password } }, once),
+      )
+      return { name: user.name, address: user.address?.text ?? '' }
+    },
   }),
 }
 
@@ -125,28 +137,4 @@ async function requireInvitable(deps: OperationDeps, { name, address, ...rights 
   const isTaken = name !== undefined && (await isNameTaken(deps, name))
   if (isTaken || (await deps.directory.findAddressOwner(address)))
     throw new Refusal('conflict', { reason: `A user has this ${isTaken ? 'name' : 'address'} already.` })
-}
-
-interface Accepted {
-  readonly token: string
-  readonly name?: string
-  readonly password?: string
-}
-
-/** Throws `conflict` if another user has got the name or the address meanwhile. */
-async function accept(deps: OperationDeps, { caller }: Call, { token, name: chosen, password }: Accepted) {
-  const { link, data } = await requireFreeLink<InvitationView>(deps, INVITATION, token)
-  const { address, name = chosen, ...rights } = data
-  if (name === undefined || (chosen !== undefined && chosen !== name))
-    throw badRequest(name === undefined ? 'Choose a name.' : 'The name of the invitation cannot be changed.')
-  if (password === undefined && !deps.server?.external.isOpenToBrowsers()) throw badRequest('Choose a password.')
-  const verified = { text: address, verifiedAt: nowSeconds(deps.clock), provenBy: 'link' } as const
-  const draft = {
-    ...readUserDraft({ ...rights, name }),
-    address: verified,
-    ...(password !== undefined && { password: { password } }),
-  }
-  const user = await spendLink(deps, { link, caller }, (once) => deps.directory.createUser(draft, once))
-  if (password !== undefined) return { name, address }
-  return { name, address, passwordLink: (await createLink(deps, SET_PASSWORD, user)).token }
 }

@@ -8,6 +8,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { nowSeconds } from '../../base/clock.ts'
+import { digestHex } from '../../base/encoding.ts'
 import type { OperationDeps } from '../../dialects/admin-api/operation.ts'
 import { idOf } from '../../directory/account.ts'
 import { needsFactor } from '../../directory/accounts.ts'
@@ -131,7 +132,7 @@ function listAdded(before: User, after: User): readonly number[] {
 
 /** Throws unless the link of a notice gives the account back. */
 export async function requireNotice(deps: OperationDeps, token: string) {
-  const { link, data } = await requireFreeLink<Notice>(deps, TAKE_BACK, token)
+  const { link, data } = await requireFreeLink<Notice>(deps, TAKE_BACK, digestHex('sha256', token))
   const user = await deps.directory.findUser(data.name)
   const requireSame = (found: User) => {
     if (!isSubject(found, data) || deps.directory.isAdministrator(found.name)) throw invalidLink()

@@ -3,7 +3,7 @@ import type { NewJob } from '../../directory/store-port/jobs.ts'
 import { toAddressKey } from '../../directory/users/address.ts'
 import { one, type StoreSteps, textOf } from '../../store/engine.ts'
 import { toStatements } from '../../store/statements.ts'
-import type { InvitationView } from './schemas.ts'
+import type { InvitationView } from '../password-links/invited.ts'
 
 export type MailJob = 'mail.password-reset' | 'mail.verify-address' | 'mail.sign-up' | 'mail.invitation'
 

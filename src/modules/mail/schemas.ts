@@ -15,14 +15,6 @@ export const REQUESTED = object({
 
 export const ADDRESS_OWNER = object({ name: text('The user.'), address: text() })
 
-export const INVITED = object({
-  address: text(),
-  'name?': text('Left out: the person chooses it.'),
-  'roles?': listOf(text()),
-  'grants?': listOf(NEW_GRANT),
-})
-export type InvitationView = Static<typeof INVITED>
-
 export const NO_NAME = 'null: the person chooses it.'
 
 export const INVITATION_LIST = object({

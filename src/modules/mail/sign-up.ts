@@ -3,6 +3,7 @@
  * otherwise a stranger who signs up with the address of another person knows the password of the account.
  */
 import { nowSeconds } from '../../base/clock.ts'
+import { digestHex } from '../../base/encoding.ts'
 import { badRequest } from '../../base/errors.ts'
 import type { Call, OperationDeps } from '../../dialects/admin-api/operation.ts'
 import { toAddressKey } from '../../directory/users/address.ts'
@@ -23,19 +24,14 @@ export const toSignUpLink = (given: SignUp) => ({
   data: JSON.stringify(given),
 })
 
-/** The name is checked again when the link is used. */
-export async function isNameTaken({ directory }: OperationDeps, name: string): Promise<boolean> {
-  requireName(name)
-  return directory.isAdministrator(name) || (await directory.findUser(name)) !== undefined
-}
-
 /** A name with @ that is not the address may be the address of another person. */
 export function requireNamedApart({ name, address }: SignUp): void {
   requireName(name)
   if (!isNamedByAddress({ name, address: { text: address, verifiedAt: 0 } })) throw badRequest(NAMED_BY_ADDRESS)
 }
 
-export const requireSignUp = (deps: OperationDeps, token: string) => requireFreeLink<SignUp>(deps, SIGN_UP, token)
+export const requireSignUp = (deps: OperationDeps, token: string) =>
+  requireFreeLink<SignUp>(deps, SIGN_UP, digestHex('sha256', token))
 
 /** Throws `conflict` if another user has got the name or the address meanwhile. */
 export async function createSignedUp(

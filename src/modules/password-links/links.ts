@@ -9,8 +9,8 @@ import { digestHex } from '../../base/encoding.ts'
 import { Refusal } from '../../base/errors.ts'
 import { CONSOLE_PATH } from '../../base/own-paths.ts'
 import type { OperationDeps } from '../../dialects/admin-api/operation.ts'
-import { type Caller, type CheckWrite, PROGRAM, withCheck, withConfirm } from '../../directory/caller.ts'
-import { type ExternalAccount, findTotp, isExpired, type User, withField } from '../../directory/users/user.ts'
+import { type Caller, type CheckWrite, withConfirm } from '../../directory/caller.ts'
+import { findTotp, isExpired, type User, withField } from '../../directory/users/user.ts'
 import { type Engine, many, manyKeys, numberOf, one, type Row, type StoreSteps, textOf } from '../../store/engine.ts'
 import { requireKey } from '../../store/limits.ts'
 import { lockCounters } from '../../store/operations/changes.ts'
@@ -212,40 +212,8 @@ export async function createLinkFor(
   return { url: `${publicUrl()}${CONSOLE_PATH}#/${page}/${token}`, token, expiresAt }
 }
 
-type LinkingDeps = Pick<OperationDeps, 'statements' | 'clock' | 'events'> & {
-  readonly directory: Pick<OperationDeps['directory'], 'findUser' | 'isAdministrator' | 'linkAccount'>
-}
-
 /** The account that is linked would sign in without the second factor of the user. */
 export const canLinkAccount = (user: User): boolean => findTotp(user) === undefined
-
-/** The digest of a link with which a user may link an account at an identity provider. */
-export async function requirePasswordLink(deps: LinkingDeps, token: string): Promise<string> {
-  const { link, user } = await requireLink(deps, [SET_PASSWORD], digestHex('sha256', token))
-  if (!canLinkAccount(user))
-    throw new Refusal('forbidden', { reason: 'Set a password with this link: the user has a second factor here.' })
-  return link.digest
-}
-
-/**
- * Uses the link: it is not valid afterwards. `requireAllowed` throws if the account could not sign in as the user. The
- * user could have set a password with the link, so the current one need not be changed any more.
- */
-export async function linkByPasswordLink(
-  deps: LinkingDeps,
-  { digest, account }: { readonly digest: string; readonly account: Omit<ExternalAccount, 'linkedAt'> },
-  requireAllowed: (name: string) => Promise<unknown>,
-): Promise<void> {
-  const { link, isUnchanged } = await requireLink(deps, [SET_PASSWORD], digest)
-  await requireAllowed(link.name)
-  const caller = withCheck(PROGRAM, isUnchanged)
-  await spendLink(deps, { link, caller }, (once) =>
-    deps.directory.linkAccount(link.name, once, account, (user) =>
-      withField(withoutPasskeys(user), 'mustChangePassword', undefined),
-    ),
-  )
-  deps.events.record('password-link.used', { subject: link.name })
-}
 
 /** The link of an administrator is the way back from a thief, however it is used. */
 export const withoutPasskeys = (user: User): User => withField(user, 'passkeys', undefined)
@@ -261,7 +229,7 @@ export async function requireLink(deps: CheckingDeps, purposes: readonly LinkPur
   return { link, user, purpose, isUnchanged }
 }
 
-type CheckingDeps = Pick<OperationDeps, 'statements' | 'clock'> & {
+export type CheckingDeps = Pick<OperationDeps, 'statements' | 'clock'> & {
   readonly directory: Pick<OperationDeps['directory'], 'findUser' | 'isAdministrator'>
 }
 
@@ -269,9 +237,9 @@ type CheckingDeps = Pick<OperationDeps, 'statements' | 'clock'> & {
 export async function requireFreeLink<T>(
   { statements, clock }: Pick<OperationDeps, 'statements' | 'clock'>,
   { name }: FreePurpose,
-  token: string,
+  digest: string,
 ): Promise<{ readonly link: LinkRecord; readonly data: T }> {
-  const link = await findLink(statements, digestHex('sha256', token))
+  const link = await findLink(statements, digest)
   if (link?.purpose !== name || link.expiresAt <= nowSeconds(clock)) throw invalidLink()
   return { link, data: JSON.parse(link.data) as T }
 }

@@ -19,7 +19,7 @@ import type { SessionOpening } from '../../directory/sessions/session.ts'
 import { toExternalKey } from '../../directory/users/user.ts'
 import { readForm } from '../../http/form.ts'
 import type { Handler, Reply, RequestBody, RequestContext, RequestIdentity, Route } from '../../http/request-context.ts'
-import { linkByPasswordLink, requirePasswordLink } from '../password-links/links.ts'
+import { linkByPasswordLink, requirePasswordLink } from '../password-links/link-account.ts'
 import { type Arrival, type Intention, type ProviderSignIn, STATE_SECONDS } from './sign-in.ts'
 
 export interface ProviderRoutesDeps extends ExternalRoutesDeps {
@@ -62,7 +62,8 @@ const START = object({
   'link?': flag(),
   'fresh?': flag('Let the provider ask the user to sign in again, as a proof for changes of the account.'),
   'current_password?': text(),
-  'password_link?': text('The secret of a password link.'),
+  'password_link?': text('The secret of a password link, or of an invitation.'),
+  'name?': text('The name that an invited person has chosen.'),
   'invitation?': text('The former name of password_link.'),
 })
 const RESPONSE = object({ query: text('The query that the provider added to the callback.') })
@@ -78,7 +79,7 @@ async function start(context: RequestContext, provider: string, deps: ProviderRo
     next,
     isFresh: body.fresh,
     link: body.link ? await requireLinkingUser(context, body.current_password, deps) : undefined,
-    passwordLink: secret === undefined ? undefined : await requirePasswordLink(deps, secret),
+    passwordLink: secret === undefined ? undefined : await requirePasswordLink(deps, secret, body.name),
   }
   const { url, cookie } = await deps.providerSignIn.start(provider, intention)
   return toApiReply(200, { url }, [SIGN_IN_COOKIE.render(cookie, context, STATE_SECONDS)])
@@ -132,9 +133,13 @@ async function arrive(context: RequestContext, provider: string, deps: ProviderR
 async function signIn(context: RequestContext, arrival: Arrival, deps: ProviderRoutesDeps) {
   const { providerSignIn, openSession } = deps
   const { passwordLink, external } = arrival
-  const requireFactor = (name: string) => providerSignIn.requireFactor(name, arrival)
-  if (passwordLink !== undefined)
-    await linkByPasswordLink(deps, { digest: passwordLink, account: external }, requireFactor)
+  if (passwordLink !== undefined) {
+    const use = { chosen: passwordLink, account: external, peer: context.client.address }
+    await linkByPasswordLink(deps, use, {
+      user: (name) => providerSignIn.requireFactor(name, arrival),
+      roles: (roles) => providerSignIn.requireFactorOf(roles, arrival),
+    })
+  }
   const account = await providerSignIn.findAccount(arrival)
   const proof = { account: toExternalKey(external), isFresh: arrival.isFresh }
   const opening: SessionOpening = { hasPassword: false, hasFactor: arrival.hasFactor, external: proof }

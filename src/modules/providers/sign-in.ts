@@ -17,6 +17,7 @@ import { isSameAccount } from '../../directory/external-accounts.ts'
 import { withoutFactorSetup } from '../../directory/identity.ts'
 import type { ExternalAccount } from '../../directory/users/user.ts'
 import { findNumber } from '../../keys/document-claims.ts'
+import type { ChosenName } from '../password-links/invited.ts'
 import {
   claimsFactor,
   findAddress,
@@ -50,8 +51,8 @@ export interface Intention {
   readonly next?: string | undefined
   /** The session whose user links the account. Left out: the account signs in. */
   readonly link?: { readonly name: string; readonly session: string } | undefined
-  /** The digest of the password link of the user who links the account. */
-  readonly passwordLink?: string | undefined
+  /** The link with which the account is linked. */
+  readonly passwordLink?: ChosenName | undefined
   /** Whether the user must prove itself to the provider again. */
   readonly isFresh?: boolean | undefined
 }
@@ -98,6 +99,9 @@ export function createProviderSignIn(deps: ProviderSignInDeps, callback: string)
     findAccount: (arrival: Arrival): Promise<Account> => findAccount(arrival, deps),
     /** Throws a `Refusal` if a role of this user needs a second factor that the provider did not ask for. */
     requireFactor: (name: string, arrival: Arrival): Promise<Account> => requireFactor(name, arrival, deps),
+    /** The same for a user who does not exist yet. */
+    requireFactorOf: (roles: readonly string[], arrival: Arrival): void =>
+      createFactorCheck(arrival, deps)([...roles, ...listGiven(arrival)]),
     /** Ends all sessions of the user that a logout token is about. Throws a `Refusal` if it is not valid, or was used. */
     logOut: (name: string, text: string) => logOut(text, flow.require(name), deps),
     /** Where the browser ends its session at the provider; `undefined`: the provider has no such page. */

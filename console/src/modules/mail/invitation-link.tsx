@@ -29,15 +29,14 @@ function AcceptForm({ invitation, token }: { readonly invitation: Invitation; re
   const [name, setName] = useState(invitation.name ?? '')
   const [password, setPassword] = useState('')
   const [isDone, setDone] = useState(false)
-  const accept = (more: object) =>
-    api.post<{ passwordLink?: string }>('/account/invitation/accept', { token, name, ...more })
   const { submit, isBusy, problem } = useSubmit(async () => {
-    await accept({ password })
+    await api.post('/account/invitation/accept', { token, name, password })
     setDone(true)
   })
+  // the account is created when the provider has sent the person back
   const provider = useSubmit(async () => {
-    const { passwordLink } = await accept({})
-    location.href = `/_cardea/sign-in#password-link/${passwordLink}`
+    await api.post('/account/invitation/find', { token, name })
+    location.href = `/_cardea/sign-in#password-link/${token}/${encodeURIComponent(name)}`
   })
   const { title, action, done, doneText } = texts.signUpLink
   if (isDone) return <LinkDone title={done} text={doneText(name)} />
