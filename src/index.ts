@@ -176,7 +176,7 @@ const MEMBERS = [
 ] satisfies (keyof Cardea)[]
 
 /** Members that modules add. Their names are not known here: a program loads the modules later. */
-const MEMBERS_OF_MODULES = ['passwordLinks']
+const MEMBERS_OF_MODULES = ['mail', 'passwordLinks']
 
 /** The promise itself. If a program forgot `await`, the first member that it uses says so. */
 function toReminder<T>(promise: Promise<T>, caller: string): Promise<T> {

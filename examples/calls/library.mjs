@@ -23,6 +23,8 @@ const options = {
   admins: { admin: 'an engine of numbers' },
   chttpd: { port: 0 },
   server: { endpoint: 'tcp://127.0.0.1:0' },
+  mail: { url: 'smtp://localhost:2525', from: 'no-reply@example.com' },
+  console: { 'public-url': 'https://db.example.com' },
 }
 const cardea = await createCardea({ options, log: console })
 
@@ -151,6 +153,26 @@ const link = await cardea.passwordLinks.create('ada')
 // # cardea.passwordLinks.use
 await cardea.passwordLinks.use(link.token, 'difference engine', { request })
 // → 'ada'
+
+// # cardea.mail.setAddress
+await cardea.mail.setAddress('ada', 'ada@example.com')
+
+// # cardea.mail.requestAddress
+await cardea.mail.requestAddress('ada', 'ada@example.org')
+
+// # cardea.mail.confirmAddress
+await cardea.mail.confirmAddress('not-a-token', { request }).catch(({ code }) => code)
+// → 'not_found'
+
+// # cardea.mail.requestPasswordReset
+await cardea.mail.requestPasswordReset('ada@example.com')
+
+// # cardea.mail.confirmPasswordReset
+await cardea.mail.confirmPasswordReset('not-a-token', 'difference engine').catch(({ code }) => code)
+// → 'not_found'
+
+// # cardea.mail.invite
+await cardea.mail.invite({ address: 'bob@example.com', roles: ['member'], grants: { shop: 'ro' } })
 
 // # cardea.fetch
 const signIn = new Request('http://localhost/account/sign-in', {

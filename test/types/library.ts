@@ -73,7 +73,8 @@ export function explain(error: unknown): readonly string[] {
 const good: CardeaOptions = { chttpd: { port: 5984 } }
 
 /** What modules add. */
-export async function useModules({ events, passwordLinks }: Cardea): Promise<number> {
+export async function useModules({ events, mail, passwordLinks }: Cardea): Promise<number> {
+  await mail.invite({ address: 'ada@example.com', roles: ['reader'] })
   events.on('password-link.used', ({ fields }) => fields.subject.toUpperCase())
   return (await passwordLinks.create('ada')).expiresAt.getTime()
 }

@@ -9,6 +9,7 @@ import { passwordLinks } from '../password-links/index.ts'
 import { MAIL_CHECK } from './checks.ts'
 import { MAIL_COMMANDS } from './commands.ts'
 import { createMailJobs } from './jobs.ts'
+import { createMail, type Mail } from './library.ts'
 import { addNotices } from './notices.ts'
 import { MAIL_OPERATIONS } from './operations.ts'
 import { mailOptions } from './options.ts'
@@ -49,6 +50,7 @@ export const mail = defineModule({
   addressesSignIn: doAddressesSignIn,
   checks: [MAIL_CHECK],
   userCommands: MAIL_COMMANDS,
+  library: createMail,
   signInPage: (settings) => ({
     passwordReset: isMailOn(settings),
     addressSignIn: doAddressesSignIn(settings),
@@ -64,6 +66,11 @@ declare module '../../observe/security-event-table.ts' {
 }
 declare module '../../dialects/admin-api/operations.ts' {
   interface OperationRows extends Operations {}
+}
+declare module '../module.ts' {
+  interface LibraryMembers {
+    readonly mail: Mail
+  }
 }
 declare module '../../store/create-store.ts' {
   interface StoreSettings extends StoredWith {}

@@ -99,7 +99,7 @@ export function createProviderSignIn(deps: ProviderSignInDeps, callback: string)
     findAccount: (arrival: Arrival): Promise<Account> => findAccount(arrival, deps),
     /** Throws a `Refusal` if a role of this user needs a second factor that the provider did not ask for. */
     requireFactor: (name: string, arrival: Arrival): Promise<Account> => requireFactor(name, arrival, deps),
-    /** The same for a user who does not exist yet. */
+    /** Throws a `Refusal` if one of these roles, of a user to be created, needs such a factor. */
     requireFactorOf: (roles: readonly string[], arrival: Arrival): void =>
       createFactorCheck(arrival, deps)([...roles, ...listGiven(arrival)]),
     /** Ends all sessions of the user that a logout token is about. Throws a `Refusal` if it is not valid, or was used. */

@@ -129,6 +129,7 @@ it('a closed Cardea says so', async () => {
     () => cardea.sessions.list('ada'),
     () => cardea.accessTokens.list('ada'),
     () => cardea.passwordLinks.create('ada'),
+    () => cardea.mail.setAddress('ada', null),
     () => cardea.authenticate(request),
     () => cardea.fetch(request, { peer: '192.0.2.1' }),
     () => cardea.fetch(new Request('http://a/_up'), { peer: '192.0.2.1', door: 'document' }),
@@ -201,13 +202,14 @@ describe('a forgotten await', () => {
 })
 
 it('an unknown user is named', async (t) => {
-  const { users, sessions, passwordLinks, accessTokens } = (await openCardea(t)).cardea
+  const { users, sessions, mail, passwordLinks, accessTokens } = (await openCardea(t)).cardea
   for (const run of [
     () => users.update('bob', { roles: [] }),
     () => users.setPassword('bob', 'analytical'),
     () => users.disable('bob'),
     () => users.remove('bob'),
     () => passwordLinks.create('bob'),
+    () => mail.setAddress('bob', null),
     () => accessTokens.list('bob'),
     () => sessions.create('bob'),
   ])
