@@ -23,7 +23,7 @@ export async function noteCounter(engine: Engine, passkey: Passkey, counter: num
   return (await engine.ask(one(STATEMENTS.putCounter, key, counter))).length === 0
 }
 
-/** Of an administrator: those of users are forgotten with the write of the user. */
+/** For a passkey of an administrator: those of users are forgotten with the write of the user. */
 export const forgetCounter = async (engine: Engine, passkey: Passkey): Promise<void> =>
   void (await engine.ask(one(STATEMENTS.removeCounter, toPasskeyKey(passkey))))
 
