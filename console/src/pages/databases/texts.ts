@@ -10,7 +10,7 @@ export const texts = {
   granted: 'ArangoDB grants',
   users: (count: number) => (count >= 10_000 ? '10,000 users or more' : plural(count, 'user', 'users')),
   everyUser: 'every user',
-  ownDocument: 'each user, the own document',
+  ownDocument: 'each user, its own document',
   onlyServerAdmins: 'administrators only',
   all: 'all databases',
   noneGranted: 'no user',
