@@ -1,24 +1,31 @@
 // What `cardea check` finds out about the PostgreSQL servers of a store: which is the primary, and what a failover loses.
+import { countWorkers } from '../config/workers.ts'
+import { toPostgresOptions } from '../kernel/kernel.ts'
 import { reasonOf } from '../kernel/start-error.ts'
 import { describeServers, type Replication, type ServerReport, type ServerRole } from '../store/postgres/describe.ts'
 import { renderConnections } from '../store/postgres/limits.ts'
+import type { PostgresOptions } from '../store/postgres/options.ts'
 import type { AreaFindings, Machine } from './check-store.ts'
 
 export async function checkPostgres({ settings: { values } }: Machine): Promise<AreaFindings> {
   try {
-    return renderServers(await describeServers(values.store.url), values.store['max-connections'])
+    const options = toPostgresOptions(values.store, { count: countWorkers(values), place: 1 }, false)
+    return renderServers(await describeServers(values.store.url), options)
   } catch (error) {
     return [{ level: 'problem', message: reasonOf(error) }]
   }
 }
 
-export function renderServers({ servers, replication, connections }: ServerReport, ofNode: number): AreaFindings {
+export function renderServers(
+  { servers, replication, connections }: ServerReport,
+  options: PostgresOptions,
+): AreaFindings {
   const primary = servers.find(({ isPrimary }) => isPrimary)
   return [
     primary ? { level: 'ok', message: `${primary.name} is the primary` } : NO_PRIMARY,
     ...servers.filter(({ isPrimary }) => !isPrimary).map(describeOther),
     ...(replication ? [describeReplication(replication)] : []),
-    ...(connections ? [{ level: 'ok', message: renderConnections(connections, ofNode) } as const] : []),
+    ...(connections ? [{ level: 'ok', message: renderConnections(connections, options) } as const] : []),
   ]
 }
 

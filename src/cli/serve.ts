@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process'
-import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
 import { Command } from 'commander'
 import type { Log } from '../base/log.ts'
@@ -14,8 +13,8 @@ import {
   type WorkerProcess,
   type WorkerStart,
 } from '../cluster/worker-process.ts'
-import { isStoreInMemory } from '../config/addresses.ts'
 import type { Config } from '../config/options.ts'
+import { countWorkers } from '../config/workers.ts'
 import type { UpstreamFinding } from '../gateway/upstream-check.ts'
 import { requireLock } from '../kernel/kernel.ts'
 import { StartError } from '../kernel/start-error.ts'
@@ -87,12 +86,6 @@ export async function serve(context: Context, configs: readonly string[], greet?
     worker?.release()
   }
 }
-
-const MAX_AUTO_WORKERS = 8
-
-/** How many processes serve. A store in memory is that of one process. */
-const countWorkers = ({ server: { workers }, store: { url } }: Config): number =>
-  workers === 'auto' ? Math.min(availableParallelism(), isStoreInMemory(url) ? 1 : MAX_AUTO_WORKERS) : Number(workers)
 
 /** The server in this process, without others. */
 async function serveAlone({ context, signals, options, config, greet }: Serving): Promise<void> {

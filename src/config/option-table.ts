@@ -474,7 +474,7 @@ export const CORE_OPTIONS = {
     }),
     'reauthenticate-after': live(seconds(0, 'zero'), 0, {
       help: 'Seconds after a sign-in from which changes to your account need the current password.',
-      more: 'Concerns the own password, second factor and access tokens, ending your other sessions, and deleting or deactivating your account. 0 means never.',
+      more: 'Concerns your password, second factor and access tokens, ending your other sessions, and deleting or deactivating your account. 0 means never.',
     }),
     'account-failures': live(whole(0), 20, {
       help: 'Failed password checks of one account, from all addresses, before the response is 429.',
@@ -631,7 +631,7 @@ export const CORE_OPTIONS = {
     }),
     'max-connections': restart(whole(2, 1000), 10, {
       help: 'Connections that this server opens to PostgreSQL at most.',
-      more: 'Its workers share them, and each has at least two: one of them watches PostgreSQL and listens for changes.',
+      more: 'Its workers share them, and each has at least two, even if that is more: one of them watches PostgreSQL and listens for changes. With store.listen-url, each worker has another one to listen.',
       fixed: FIXED.store,
     }),
     pooling: restart(oneWordOf(['session', 'transaction']), 'session', {

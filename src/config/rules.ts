@@ -2,6 +2,7 @@ import { isSameSecret, trimHmacKey } from '../base/compare.ts'
 import { readBase64 } from '../base/encoding.ts'
 import { type EndpointOption, isStoreInMemory } from './addresses.ts'
 import { type AllValues, type Config, type OptionName, type Rule, splitName } from './options.ts'
+import { countWorkers } from './workers.ts'
 
 /** A rule with one message. */
 const conflict = (about: Rule['about'], message: string, isBroken: (values: Config) => boolean): Rule => ({
@@ -57,6 +58,17 @@ export const RULES: readonly Rule[] = [
       isStoreInMemory(store.url) && Number(server.workers) > 1
         ? `server.workers: ${server.workers} processes cannot share a store in memory; use 1, or a file in store.url`
         : undefined,
+  },
+  {
+    about: ['store.max-connections', 'server.workers'],
+    kind: 'warning',
+    check: ({ values }) => {
+      const all = values.store['max-connections']
+      const needed = 2 * countWorkers(values)
+      return values.store.url.startsWith('postgres') && needed > all
+        ? `store.max-connections: each worker needs two connections to PostgreSQL, so up to ${needed} are opened instead of ${all}; use at least ${needed}, or fewer server.workers`
+        : undefined
+    },
   },
   {
     about: ['chttpd_auth.iterations', 'chttpd_auth.min_iterations', 'chttpd_auth.max_iterations'],

@@ -152,7 +152,7 @@ export const toPostgresOptions = (
     listenUrl,
     maxConnections,
     // one process says it for all
-    nodeConnections: isCommand || place > 1 ? undefined : maxConnections * count,
+    processes: isCommand || place > 1 ? undefined : count,
   }
 }
 

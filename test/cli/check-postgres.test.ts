@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { renderServers } from '../../src/cli/check-postgres.ts'
 import type { Replication } from '../../src/store/postgres/describe.ts'
+import { DEFAULTS, type PostgresOptions } from '../../src/store/postgres/options.ts'
 
 const PRIMARY = { name: 'db-1:5432', isPrimary: true }
 const NONE: Replication = { standbys: 0, synchronous: undefined, names: '', commit: 'on', behindBytes: undefined }
@@ -29,7 +30,7 @@ describe('cardea check, about the servers of PostgreSQL', () => {
   ]
   for (const [name, replication, level, message] of rows)
     it(name, () => {
-      const [primary, found] = renderServers({ servers: [PRIMARY], replication, connections: undefined }, 10)
+      const [primary, found] = renderServers({ servers: [PRIMARY], replication, connections: undefined }, DEFAULTS)
       assert.deepEqual(primary, { level: 'ok', message: 'db-1:5432 is the primary' })
       assert.equal(found?.level, level)
       assert.match(found?.message ?? '', message)
@@ -44,7 +45,10 @@ describe('cardea check, about the servers of PostgreSQL', () => {
       { name: 'd', isPrimary: false, isSamePrimary: true },
       { name: 'e', isPrimary: false, isReadOnly: true, isForeign: true },
     ]
-    const found = renderServers({ servers, replication: undefined, connections: { allowed: 97, open: 3 } }, 20)
+    const found = renderServers(
+      { servers, replication: undefined, connections: { allowed: 97, open: 3 } },
+      { ...DEFAULTS, processes: 2 },
+    )
     assert.deepEqual(
       found.map(({ message }) => message),
       [
@@ -59,9 +63,24 @@ describe('cardea check, about the servers of PostgreSQL', () => {
     )
   })
 
+  const pooled: readonly (readonly [options: Partial<PostgresOptions>, said: string])[] = [
+    [{ listenUrl: 'postgres://a' }, 'A node uses up to 22 of them, so 4 such nodes fit'],
+    [{ pooling: 'transaction' }, 'A node uses up to 20 connections of the pooler'],
+    [
+      { pooling: 'transaction', listenUrl: 'postgres://a' },
+      'A node uses up to 20 connections of the pooler, and 2 of PostgreSQL to listen',
+    ],
+  ]
+  for (const [options, said] of pooled)
+    it(`what nodes use with ${JSON.stringify(options)}`, () => {
+      const report = { servers: [PRIMARY], replication: undefined, connections: { allowed: 97, open: 3 } }
+      const found = renderServers(report, { ...DEFAULTS, processes: 2, ...options })
+      assert.equal(found.at(-1)?.message, `PostgreSQL allows 97 connections and has 3. ${said}`)
+    })
+
   it('no server that accepts writes is a problem', () => {
     const servers = [{ name: 'a', isPrimary: false, isReadOnly: true }]
-    const found = renderServers({ servers, replication: undefined, connections: undefined }, 10)
+    const found = renderServers({ servers, replication: undefined, connections: undefined }, DEFAULTS)
     assert.deepEqual(
       found.map(({ level, message }) => [level, message]),
       [

@@ -168,6 +168,24 @@ for (const [name, [argv, warned]] of Object.entries(EXPOSED)) {
   })
 }
 
+/** Whether workers that need more connections to PostgreSQL than the option allows are warned about. */
+const CONNECTIONS: Readonly<Record<string, readonly [argv: readonly string[], warned: boolean]>> = {
+  'more workers': [['--store.url', 'postgres://a/b', '--server.workers', '8'], true],
+  'as many workers': [['--store.url', 'postgres://a/b', '--server.workers', '5'], false],
+  'more workers with SQLite': [['--server.workers', '8'], false],
+}
+
+for (const [name, [argv, warned]] of Object.entries(CONNECTIONS)) {
+  test(`${warned ? 'warns' : 'does not warn'} about too few connections to PostgreSQL: ${name}`, () => {
+    const { problems, warnings } = read({ argv })
+    assert.deepEqual(problems, [])
+    assert.equal(
+      warnings.some((warning) => warning.includes('up to 16 are opened instead of 10')),
+      warned,
+    )
+  })
+}
+
 test('every rule is about existing options', () => {
   for (const name of RULES.flatMap((rule) => rule.about)) {
     assert.ok(OPTION_TABLE.find(splitName(name).section, splitName(name).key), name)

@@ -43,7 +43,7 @@ export async function openPostgres(
     const primary = await connect(url, async (client, server) => {
       if (postgres.pooling === 'session') await requireSessions(client, server)
       await checkServer(client, log)
-      if (postgres.nodeConnections !== undefined) await reportConnections(client, postgres.nodeConnections, log)
+      await reportConnections(client, postgres, log)
       await migratePostgres(client, MIGRATIONS, log)
     })
     await primary.client.end().catch(ignore)

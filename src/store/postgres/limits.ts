@@ -1,6 +1,7 @@
 /** How many connections a server allows, and how many nodes can share them. */
 import type { Client } from 'pg'
 import type { Log } from '../../base/log.ts'
+import type { PostgresOptions } from './options.ts'
 
 export interface ServerAllowance {
   /** For all programs together, without those that are reserved for superusers. */
@@ -24,15 +25,28 @@ export async function readConnectionLimits(client: Client): Promise<ServerAllowa
   return row && { allowed: row.allowed, open: row.open }
 }
 
-/** `ofNode`: how many a node opens at most. */
-export const renderConnections = ({ allowed, open }: ServerAllowance, ofNode: number): string =>
-  `PostgreSQL allows ${allowed} connections and has ${open}. A node uses up to ${ofNode} of them, so ${Math.floor(allowed / ofNode)} such nodes fit`
+/** `needed`: how many connections a node opens to PostgreSQL itself at most. */
+function countConnections({ maxConnections, processes = 1, pooling, listenUrl }: PostgresOptions) {
+  const atUrl = maxConnections * processes
+  const toListen = listenUrl === '' ? 0 : processes
+  return { atUrl, toListen, needed: toListen + (pooling === 'transaction' ? 0 : atUrl) }
+}
 
-export async function reportConnections(client: Client, ofNode: number, log: Log): Promise<void> {
-  const limits = await readConnectionLimits(client)
+/** A pooler decides by itself how many connections it shares among the nodes. */
+export function renderConnections({ allowed, open }: ServerAllowance, options: PostgresOptions): string {
+  const { atUrl, toListen, needed } = countConnections(options)
+  const text = `PostgreSQL allows ${allowed} connections and has ${open}`
+  if (options.pooling === 'session')
+    return `${text}. A node uses up to ${needed} of them, so ${Math.floor(allowed / needed)} such nodes fit`
+  const listening = toListen > 0 ? `, and ${toListen} of PostgreSQL to listen` : ''
+  return `${text}. A node uses up to ${atUrl} connections of the pooler${listening}`
+}
+
+export async function reportConnections(client: Client, options: PostgresOptions, log: Log): Promise<void> {
+  const limits = options.processes === undefined ? undefined : await readConnectionLimits(client)
   if (!limits) return
-  const text = renderConnections(limits, ofNode)
+  const text = renderConnections(limits, options)
   // the connection that asks is closed before others are opened
-  if (limits.allowed - limits.open + 1 >= ofNode) log.info(text)
+  if (limits.allowed - limits.open + 1 >= countConnections(options).needed) log.info(text)
   else log.warn(`${text}; too few are left for this one. Raise max_connections, or lower store.max-connections`)
 }
