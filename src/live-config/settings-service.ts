@@ -26,7 +26,7 @@ export interface ChangeMode {
 }
 
 /**
- * Why a request may not make a change, although it is valid: it would break what the store holds. Whoever can use the
+ * Why a request may not make a change, although it is valid: it would break what the store holds. The operator at the
  * command line on the server may mean it. `get` and `kernel` are those under the change.
  */
 export type CheckStored = (
