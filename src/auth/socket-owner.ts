@@ -7,3 +7,6 @@ export const OWNER: Authenticated = Object.freeze({
   identity: Object.freeze({ ...ANONYMOUS.identity, isAdmin: true }),
   credential: Object.freeze({ kind: SOCKET_OWNER, handler: 'socket' }),
 })
+
+/** The name of the listener of the control socket. */
+export const CONTROL_DOOR = 'control'

@@ -13,7 +13,6 @@ import type { DirectoryParts } from './parts.ts'
 import type { SettingChange, SettingOutcome } from './store-port/settings.ts'
 import { readAddress } from './users/address.ts'
 import { requireDistinct, requireName, requireReadable } from './users/check-user.ts'
-import { hasPasskeys } from './users/user.ts'
 import { requireNoTwin } from './users/user-operations.ts'
 import { findAddressOwner } from './users/user-search.ts'
 import { NAME_TAKEN } from './users/user-writer.ts'
@@ -28,7 +27,8 @@ export interface Administrator {
   readonly text: string
   /** Whether a one-time code is needed with the password. */
   readonly hasTotp?: true
-  readonly hasPasskeys?: true
+  /** How many, if any. */
+  readonly passkeys?: number
 }
 
 /** `stored` is a text in one of the forms of `[admins]` and kept as given; any other text is a `bad_request`. */
@@ -75,7 +75,7 @@ const toAdministrator = ({ name, text, totp, passkeys }: AdministratorAccount): 
   name,
   text,
   ...(totp !== undefined && { hasTotp: true }),
-  ...(hasPasskeys({ passkeys }) && { hasPasskeys: true }),
+  ...(passkeys && { passkeys: passkeys.length }),
 })
 
 /** Where addresses sign in, the name would win over the address. */

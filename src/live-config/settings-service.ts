@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { BlockList, isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
+import { CONTROL_DOOR } from '../auth/socket-owner.ts'
 import { type ErrorCode, isClientError, Refusal } from '../base/errors.ts'
 import { type ChangeProblem, checkChange } from '../config/change.ts'
 import { toShownText } from '../config/describe.ts'
@@ -115,8 +116,9 @@ async function checkTried(liveConfig: LiveConfig, entry: RuntimeEntry, caller: C
     await liveConfig.tryChange(entry, async () => {
       const after = liveConfig.get().settings.values
       const why = (await findListenerProblem(caller, after, before)) ?? (await findRefusal(caller))
-      if (why === undefined) reason = await checkStored?.({ before, after }, liveConfig)
-      else
+      const broken = why === undefined ? await checkStored?.({ before, after }, liveConfig) : undefined
+      if (broken !== undefined && caller.door !== CONTROL_DOOR) reason = broken
+      if (why !== undefined)
         reason = `With this change the server would refuse this request, and one to undo the change: ${why} Change other options first, or use the command line on the server`
     })
   return reason

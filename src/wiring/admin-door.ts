@@ -13,7 +13,7 @@ import {
 import { createRenewableSessions } from '../auth/session/renewable-session.ts'
 import { createCookieHandler } from '../auth/session/session-cookie.ts'
 import { createApplicationSignIn } from '../auth/session/session-service.ts'
-import { OWNER } from '../auth/socket-owner.ts'
+import { CONTROL_DOOR, OWNER } from '../auth/socket-owner.ts'
 import { CONSOLE_PATH, METRICS_PATH, OWN_SEGMENT } from '../base/own-paths.ts'
 import { type AccountApiOptions, mountAccountApi } from '../dialects/admin-api/account-api.ts'
 import { type AdminApiOptions, createAdminApiDialect } from '../dialects/admin-api/dialect.ts'
@@ -71,7 +71,7 @@ export function createMetricsDoor(parts: Parts): Door {
 /** The listener of the control socket, for the owner of the server. */
 export const createControlDoor = (parts: Parts): Door =>
   createDoor({
-    ...toDoorOptions(parts, 'control'),
+    ...toDoorOptions(parts, CONTROL_DOOR),
     dialect: createAdminApiDialect({
       ...createServerDeps(parts),
       authenticate: async () => OWNER,

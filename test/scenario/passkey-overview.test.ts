@@ -13,7 +13,7 @@ const { addPasskey } = createPasskeyUsers(server.document)
 
 const ROLES = '/settings/admin/second-factor-roles'
 
-type Listed = Readonly<{ name: string; totp: boolean; hasPasskeys?: boolean }>
+type Listed = Readonly<{ name: string; totp: boolean; passkeys?: number }>
 
 it('a passkey is a second factor in the list of users, its filter and the policy', async () => {
   assert.equal((await ask(AS_ADMIN, 'PUT', ROLES, { value: 'staff' })).status, 200)
@@ -21,9 +21,9 @@ it('a passkey is a second factor in the list of users, its filter and the policy
   await addUser('bob', { roles: ['staff'] })
   const list = async (query = ''): Promise<readonly Listed[]> =>
     (await ask(AS_ADMIN, 'GET', `/users${query}`)).json.users
-  const shown = (await list()).map(({ name, totp, hasPasskeys }) => [name, totp, hasPasskeys])
+  const shown = (await list()).map(({ name, totp, passkeys }) => [name, totp, passkeys])
   assert.deepEqual(shown, [
-    ['ada', false, true],
+    ['ada', false, 1],
     ['bob', false, undefined],
   ])
   assert.deepEqual(
@@ -54,8 +54,8 @@ it('a passkey of an administrator is a second factor in the list of administrato
   assert.equal(set.status, 200, set.body)
   const { administrators } = (await call('GET', '/administrators')).json
   assert.deepEqual(
-    administrators.map(({ name, totp, hasPasskeys }: Listed) => [name, totp, hasPasskeys]),
-    [['admin', false, true]],
+    administrators.map(({ name, totp, passkeys }: Listed) => [name, totp, passkeys]),
+    [['admin', false, 1]],
   )
   const { missing } = (await call('GET', '/second-factor')).json
   assert.deepEqual(

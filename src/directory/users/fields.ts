@@ -174,7 +174,15 @@ export const USER_FIELDS = {
   /** External accounts, which sign in as the user. */
   links: { type: 'links', part: 'record', isOptional: true },
   /** Keys of authenticators that sign in as the user. */
-  passkeys: { type: 'passkeys', part: 'record', isOptional: true, event: 'passkeys' },
+  passkeys: {
+    type: 'passkeys',
+    part: 'record',
+    isOptional: true,
+    event: 'passkeys',
+    shown: 'passkeys?',
+    help: 'How many passkeys the user has: where a role needs a second factor, they are one. Absent: none.',
+    label: 'passkeys',
+  },
   /** Messages about the account go there. Applications keep an `email` of their own among the members, which proves nothing. */
   address: {
     type: 'address',

@@ -2,8 +2,11 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
+import { createAccounts } from '../../support/accounts.ts'
 import { ADMIN_PASSWORD, makeManaged } from '../../support/managed.ts'
+import { createPasskeyUsers } from '../../support/passkeys.ts'
 import { start, stop } from '../../support/process.ts'
+import { basic } from '../../support/request.ts'
 
 it('status and reload need a running server', async (t) => {
   const { cardea } = makeManaged(t)
@@ -205,4 +208,28 @@ it('config get prints what the running server uses, not what waits in its files'
   await managed.cardea(['reload'])
   assert.deepEqual([await get('node.name'), await get('chttpd_auth.timeout')], ['cardea@127.0.0.1', '77'])
   assert.equal((await managed.cardea(['config', 'get', 'no.option'])).code, 3)
+})
+
+it('prints and removes passkeys of a user, and changes where they can be used', async (t) => {
+  const managed = makeManaged(t)
+  const server = await managed.serve()
+  const { ask } = createAccounts(server.document)
+  const asAdmin = basic('admin', ADMIN_PASSWORD)
+  assert.equal((await ask(asAdmin, 'POST', '/users', { name: 'ada', password: 'difference engine' })).status, 200)
+  const { reply } = await createPasskeyUsers(server.document).addPasskey('ada:difference engine')
+  const [{ id }] = reply.json.passkeys
+  const print = async (...args: readonly string[]) => {
+    const { code, stdout, stderr } = await managed.cardea(args)
+    assert.equal(code, 0, stderr)
+    return stdout
+  }
+  assert.match(await print('user', 'show', 'ada'), /^passkeys +1$/m)
+  assert.equal(await print('user', 'passkeys', 'ada'), `${id}  device  localhost  laptop\n`)
+  const refused = await ask(asAdmin, 'PUT', '/settings/console/public-url', { value: 'https://db.example.com' })
+  assert.match(refused.json.reason, /1 passkey of localhost/)
+  await print('config', 'set', 'console.public-url', 'https://db.example.com')
+  assert.equal(await print('user', 'remove-passkey', 'ada', id), 'ada has no passkeys.\n')
+  assert.doesNotMatch(await print('user', 'show', 'ada'), /^passkeys/m)
+  assert.notEqual((await managed.cardea(['user', 'remove-passkey', 'ada', id])).code, 0)
+  await stop(server)
 })

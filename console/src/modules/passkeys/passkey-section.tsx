@@ -12,16 +12,16 @@ import { texts } from './texts.ts'
 const REMOVE = 'remove-passkey'
 
 interface PasskeySectionProps {
-  readonly user: { readonly name: string; readonly sessions: number; readonly hasPasskeys?: boolean }
+  readonly user: { readonly name: string; readonly sessions: number; readonly passkeys?: number }
   readonly canEdit: boolean
   readonly onChange: () => void
 }
 
 /** The passkeys of a user or administrator, for administrators. Most have none, and then nothing is shown. */
-export function PasskeySection({ user: { name, sessions, hasPasskeys }, canEdit, onChange }: PasskeySectionProps) {
+export function PasskeySection({ user: { name, sessions, passkeys: count }, canEdit, onChange }: PasskeySectionProps) {
   const { query } = useRoute()
   const base = toPath('users', name, 'passkeys')
-  const list = useResource(`${base} ${sessions} ${hasPasskeys}`, (signal) => api.get<PasskeysView>(base, {}, signal), {
+  const list = useResource(`${base} ${sessions} ${count}`, (signal) => api.get<PasskeysView>(base, {}, signal), {
     keepsLast: true,
   })
   const passkeys = list.data?.passkeys ?? []

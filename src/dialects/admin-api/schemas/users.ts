@@ -52,6 +52,7 @@ const SHOWN = {
   flag,
   grants: (help?: string) => mapOf(GRANT, help),
   name: text,
+  passkeys: integer,
   password: (help?: string) => nullable(text(), help),
   revision: text,
   roles: (help?: string) => listOf(text(), help),
@@ -90,7 +91,6 @@ export type LastSignInView = NonNullable<Static<typeof LAST_SIGN_IN>>
 const LISTED_MEMBERS = {
   ...USER_MEMBERS,
   totp: flag('Whether the user needs a one-time code.'),
-  'hasPasskeys?': flag('Whether the user has passkeys: where a role needs a second factor, they are one.'),
   canEdit: flag('Whether the caller may change the user.'),
   isLocked: flag('Whether at least one client is locked out after too many failures, as far as this node knows.'),
   lastSignIn: LAST_SIGN_IN,
@@ -191,7 +191,7 @@ export const ADMINISTRATOR_MEMBERS = {
   name: text(),
   password: nullable(text(), 'The scheme of the stored password, in words; null: it cannot be read.'),
   totp: flag('Whether the administrator needs a one-time code.'),
-  'hasPasskeys?': flag('Whether the administrator has passkeys.'),
+  'passkeys?': integer('How many passkeys the administrator has; absent: none.'),
 }
 export const ADMINISTRATOR = namedObject('Administrator', ADMINISTRATOR_MEMBERS)
 export type AdministratorView = Static<typeof ADMINISTRATOR>

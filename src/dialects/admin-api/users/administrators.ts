@@ -113,13 +113,13 @@ const withFactors = (directory: OperationDeps['directory'], changed: Administrat
   ...changed,
 })
 
-function showAdministrator({ name, text, hasTotp, hasPasskeys }: Administrator): AdministratorView {
+function showAdministrator({ name, text, hasTotp, passkeys }: Administrator): AdministratorView {
   const reading = readAdminPassword(text)
   return {
     name,
     password: reading.kind === 'stored' ? describePassword(reading.password) : null,
     totp: hasTotp ?? false,
-    ...(hasPasskeys && { hasPasskeys }),
+    ...(passkeys && { passkeys }),
   }
 }
 

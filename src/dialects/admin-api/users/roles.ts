@@ -62,8 +62,8 @@ export const ROLE_OPERATIONS = {
       const found = new Map<string, Omit<UnprotectedAccountView, 'lastSignIn'>>()
       let isComplete = true
       if (required.includes(ADMIN_ROLE))
-        for (const { name, hasTotp, hasPasskeys } of directory.listAdministrators())
-          if (!hasTotp && !hasPasskeys) found.set(name, { name, isAdministrator: true, roles: [ADMIN_ROLE] })
+        for (const { name, hasTotp, passkeys } of directory.listAdministrators())
+          if (!hasTotp && !passkeys) found.set(name, { name, isAdministrator: true, roles: [ADMIN_ROLE] })
       for (const role of required) {
         const { users, next } = await directory.searchUsers({ role, hasNoFactor: true, limit: MAX_OF_ROLE })
         if (next !== undefined) isComplete = false

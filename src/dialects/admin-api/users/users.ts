@@ -17,7 +17,6 @@ import {
   fillUser,
   findTotp,
   type Grant,
-  hasPasskeys,
   readField,
   type User,
   withField,
@@ -199,8 +198,7 @@ const changeManaged = async (deps: OperationDeps, call: Call, change: (user: Use
 export function showManaged(deps: OperationDeps, call: Call, user: User) {
   const canEdit = checkManaged(deps, call, user) === undefined
   const shown = canEdit ? user : withField(user, 'address', undefined)
-  const factors = { totp: findTotp(user) !== undefined, ...(hasPasskeys(user) && { hasPasskeys: true }) }
-  return { ...showUser(shown), ...factors, canEdit }
+  return { ...showUser(shown), totp: findTotp(user) !== undefined, canEdit }
 }
 
 /** `null`: none is known. */
@@ -225,6 +223,8 @@ const SHOW: Readonly<Partial<Record<Field['type'], (value: never) => unknown>>> 
   address: ({ text }: VerifiedAddress) => text,
   grants: (grants: User['multiModel']['grants']) =>
     Object.fromEntries([...grants].map(([database, grant]) => [database, showGrant(grant)])),
+  // imports and backups may hold an empty list
+  passkeys: (passkeys: readonly unknown[]) => passkeys.length || undefined,
   password: describePassword,
   time: renderUtcTime,
   tokens: (tokens: readonly unknown[]) => tokens.length,
