@@ -1,4 +1,5 @@
 import { type Credential, JSON_HEADERS } from './credential.ts'
+import { now } from './platform.ts'
 import type { SessionKeeper } from './session-keeper.ts'
 import { watchBody } from './watch-body.ts'
 
@@ -32,13 +33,14 @@ export const createSessionFetch =
       await keeper.renewIfDue()
       if (isOfAnother()) return toEnded()
       if (waits && keeper.isLost && !(await keeper.waitForSession(signal))) return toEnded()
-      const [seen, sentAt] = [keeper.live, Date.now()]
+      const [seen, sentAt] = [keeper.live, now()]
+      const leftMs = (seen?.expiresAt ?? 0) - Date.now()
       const response = await send()
       if (response.status !== 401 || !seen || isStream(input, init)) return response
       const live = await keeper.check()
       // A feed without a change is rejected when the token or cookie that opened it expires. That is no reason to end
       // it, however often it happens. Half of the time tells this from a request that was rejected at once: clocks differ.
-      const wasOpen = Date.now() - sentAt > (seen.expiresAt - sentAt) / 2
+      const wasOpen = now() - sentAt > leftMs / 2
       if (live && isRepeated && !wasOpen) return response
       if (!live && !(waits && (await keeper.waitForSession(signal)))) return response
     }

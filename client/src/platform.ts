@@ -53,6 +53,19 @@ export interface TokenStorage {
 
 const platform = globalThis as unknown as Platform
 
+let [elapsed, wall, steady] = [0, Date.now(), performance.now()]
+
+/**
+ * Milliseconds, for intervals. It is not set back with the clock, and goes on while the device sleeps, as
+ * `performance.now()` does not everywhere.
+ */
+export function now(): number {
+  const before = [wall, steady] as const
+  ;[wall, steady] = [Date.now(), performance.now()]
+  elapsed += Math.max(wall - before[0], steady - before[1], 0)
+  return elapsed
+}
+
 /** `undefined` outside a browser. */
 export const findPage = (): Location | undefined => platform.location
 

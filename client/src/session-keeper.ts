@@ -1,6 +1,6 @@
 // The session of a client: what is known of it, its renewal, and what waits for the next sign-in.
 import type { Credential, LiveSession } from './credential.ts'
-import { type Channel, openChannel, runAlone } from './platform.ts'
+import { type Channel, now, openChannel, runAlone } from './platform.ts'
 import type { Session } from './results.ts'
 
 /** `expired`: it was not renewed in time. `revoked`: the server ended it before. */
@@ -30,8 +30,10 @@ export class SessionKeeper {
   readonly #waiting = new Set<(isResumed: boolean) => void>()
   /** `undefined`: the server has not been asked yet. */
   #live: LiveSession | null | undefined
-  /** Later than that of `#live` if requests have renewed the session since. */
+  /** Later than that of `#live` if requests have renewed the session since. By `now()`, like `#endsAt`. */
   #expiresAt = 0
+  /** Until when it can be renewed, if that is later. */
+  #endsAt = 0
   /** When the user last signed in or out. */
   #beganAt = 0
   /** Whose session has ended without a sign-out. */
@@ -148,7 +150,7 @@ export class SessionKeeper {
     if (next && before) return next.expiresAt === before.expiresAt ? undefined : 'renewed'
     if (next) return before === null ? 'signed_in' : undefined
     if (!before) return undefined
-    return Date.now() >= (before.endsAt ?? this.#expiresAt) ? 'expired' : 'revoked'
+    return now() >= Math.max(this.#endsAt, this.#expiresAt) ? 'expired' : 'revoked'
   }
 
   signedIn(live: LiveSession): void {
@@ -181,7 +183,9 @@ export class SessionKeeper {
   #keep(live: LiveSession | null): void {
     this.#live = live
     this.#credential.keepCached?.(live?.session ?? null)
-    this.#expiresAt = live?.expiresAt ?? 0
+    const toOwn = (time = 0) => now() + time - Date.now()
+    this.#expiresAt = toOwn(live?.expiresAt)
+    this.#endsAt = toOwn(live?.endsAt)
     this.#schedule()
   }
 
@@ -223,13 +227,13 @@ export class SessionKeeper {
     return {
       accepted: () => {
         const { slidingMs } = this.#live ?? {}
-        if (slidingMs !== undefined) this.#expiresAt = Date.now() + slidingMs
+        if (slidingMs !== undefined) this.#expiresAt = now() + slidingMs
       },
       end: (hasFailed) => {
         if (!isOpen) return
         isOpen = false
         this.#openRequests -= 1
-        this.#retriesUntil = hasFailed ? Date.now() + RETRY_MS : 0
+        this.#retriesUntil = hasFailed ? now() + RETRY_MS : 0
       },
     }
   }
@@ -237,7 +241,7 @@ export class SessionKeeper {
   /** Looks again at half of the time that is left, so that several attempts fit in if the server cannot be reached. */
   #schedule(): void {
     const expiresAt = this.#expiresAt
-    const left = expiresAt - Date.now()
+    const left = expiresAt - now()
     if (this.#timer !== undefined || left <= 0 || !this.#isUsed()) return
     // tabs that renew at the same moment would all send a request
     const delay = Math.min(Math.max(left / (2 + Math.random() / 2), MIN_DELAY_MS), MAX_DELAY_MS)
@@ -254,7 +258,7 @@ export class SessionKeeper {
   }
 
   #isUsed(): boolean {
-    return this.#openRequests > 0 || Date.now() < this.#retriesUntil
+    return this.#openRequests > 0 || now() < this.#retriesUntil
   }
 
   close(): void {
