@@ -18,7 +18,7 @@ import { mapOf, object, type Schema, text } from './schemas/schema.ts'
 import type { ReloadResultView } from './schemas/system.ts'
 
 /** One operation of the admin API, for a request or for a command that has opened the store itself. */
-export interface Operation<Query = unknown, Body = unknown, Result = unknown> extends Guarded {
+export interface Operation<Query = unknown, Body = unknown, Result = unknown, By = Caller> extends Guarded {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Below `/_cardea/api`. */
   readonly path: string
@@ -32,15 +32,15 @@ export interface Operation<Query = unknown, Body = unknown, Result = unknown> ex
   readonly isBodyOptional?: true
   /** The body of the response 200. */
   readonly reply: Schema<Result>
-  run(deps: OperationDeps, call: Call<NoInfer<Query>, NoInfer<Body>>): NoInfer<Result> | Promise<NoInfer<Result>>
+  run(deps: OperationDeps, call: Call<NoInfer<Query>, NoInfer<Body>, By>): NoInfer<Result> | Promise<NoInfer<Result>>
 }
 
-/** A row of the table. The compiler knows from its schemas what `run` receives and returns. */
-export function operation<Query, Body, Result>(
+/** A row of the table. The compiler knows from its right and its schemas what `run` receives and returns. */
+export function operation<Query, Body, Result, Allowed extends Right>(
   target: `${Operation['method']} /${string}`,
-  allowed: Right,
-  row: Omit<Operation<Query, Body, Result>, 'method' | 'path' | 'allowed'>,
-): Operation<Query, Body, Result> {
+  allowed: Allowed,
+  row: Omit<Operation<Query, Body, Result, CallerFor<Allowed>>, 'method' | 'path' | 'allowed'>,
+): Operation<Query, Body, Result, CallerFor<Allowed>> {
   const [method, path] = target.split(' ') as [Operation['method'], string] // by the type of the target
   return { method, path, allowed, ...row }
 }
@@ -106,15 +106,23 @@ export interface OperationDeps {
 /** Parsed JSON and parameters, not checked yet. */
 export type UncheckedCall = Call<URLSearchParams>
 
-export interface Call<Query = unknown, Body = unknown> {
+export interface Call<Query = unknown, Body = unknown, By = Caller> {
   /** The values of `{name}` in the path. */
   readonly params: Readonly<Record<string, string>>
   readonly query: Query
   readonly body: Body
-  readonly caller: Caller
+  readonly caller: By
   /** Left out for a command that has opened the store itself. */
   readonly requester?: Requester
 }
+
+/** No write accepts it: `toManager` makes a caller of it, which is checked with every write. */
+export type UncheckedCaller = Omit<Caller, 'confirm' | 'mayWrite'>
+
+/** What an operation receives that user administrators may call. */
+export type ManagedCall<Query = unknown, Body = unknown> = Call<Query, Body, UncheckedCaller>
+
+type CallerFor<Allowed extends Right> = Allowed extends 'userAdmin' ? UncheckedCaller : Caller
 
 /** Who sent the request. */
 export interface Requester {
@@ -148,10 +156,10 @@ export interface Requester {
 }
 
 /** The name in the path. */
-export const nameOf = ({ params }: Call): string => params['name'] ?? ''
+export const nameOf = ({ params }: ManagedCall): string => params['name'] ?? ''
 
 /** The name of the caller's own account. The owner of the process, superuser tokens and asserted users have none. */
-export function requireAccountName({ requester }: Call): string {
+export function requireAccountName({ requester }: ManagedCall): string {
   if (requester?.hasAccount && requester.name !== null) return requester.name
   throw new Refusal('forbidden', { reason: 'This credential belongs to no account.' })
 }
@@ -170,7 +178,7 @@ export const PROOF = { body: object(CURRENT_PASSWORD), isBodyOptional: true } as
 
 /** For changes of the caller's own account. Other accounts may be changed with any credential of an administrator. */
 export async function requireOwnPassword(
-  { requester }: Call,
+  { requester }: ManagedCall,
   name: string,
   current: string | undefined,
 ): Promise<void> {

@@ -1,7 +1,7 @@
 import { badRequest, Refusal } from '../../base/errors.ts'
 import {
-  type Call,
   CURRENT_PASSWORD,
+  type ManagedCall,
   nameOf,
   type OperationDeps,
   operation,
@@ -13,6 +13,7 @@ import {
 import { flag, object, text } from '../../dialects/admin-api/schemas/schema.ts'
 import { requireExistingUser, requireManagedName, toManager } from '../../dialects/admin-api/users/delegation.ts'
 import type { Account } from '../../directory/account.ts'
+import type { Caller } from '../../directory/caller.ts'
 import {
   hasPasskeys,
   isPasskeyLabel,
@@ -104,7 +105,7 @@ export const PASSKEY_OPERATIONS = {
     async run(deps, call) {
       const account = await requireAccount(deps, requireAccountName(call))
       await call.requester?.requirePassword(call.body.current_password)
-      await removePasskey(deps, call, account)
+      await removePasskey(deps, call, account, call.caller)
       await call.requester?.reopenSession()
       return showPasskeys(deps, await requireAccount(deps, account.name))
     },
@@ -162,7 +163,7 @@ const TOO_FEW =
 type PasskeyOwner = Pick<Account, 'name' | 'passkeys'>
 
 /** The administrator or user that the path names; a user who cannot sign in now, too. */
-async function requireManagedOwner(deps: OperationDeps, call: Call): Promise<PasskeyOwner> {
+async function requireManagedOwner(deps: OperationDeps, call: ManagedCall): Promise<PasskeyOwner> {
   const name = nameOf(call)
   await requireManagedName(deps, call, name)
   return deps.directory.isAdministrator(name) ? requireAccount(deps, name) : requireExistingUser(deps, name)
@@ -175,14 +176,14 @@ async function requireAccount({ directory }: OperationDeps, name: string): Promi
 }
 
 /** The one that the path names. */
-function requirePasskey({ passkeys = [] }: PasskeyOwner, { params }: Call): Passkey {
+function requirePasskey({ passkeys = [] }: PasskeyOwner, { params }: ManagedCall): Passkey {
   const found = passkeys.find(({ id }) => id === params['id'])
   if (!found) throw new Refusal('not_found', { reason: 'The account has no such passkey.' })
   return found
 }
 
 /** Removes the passkey that the path names. Its owner must have used one to remove the last that a role needs. */
-async function removePasskey(deps: OperationDeps, call: Call, owner: PasskeyOwner, caller = call.caller) {
+async function removePasskey(deps: OperationDeps, call: ManagedCall, owner: PasskeyOwner, caller: Caller) {
   const { directory, events, statements } = deps
   const { requester } = call
   const { name } = owner

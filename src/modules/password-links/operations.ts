@@ -1,7 +1,7 @@
 import { digestHex } from '../../base/encoding.ts'
 import { type Call, type OperationDeps, operation } from '../../dialects/admin-api/operation.ts'
 import { object, type Static, text } from '../../dialects/admin-api/schemas/schema.ts'
-import { requireManagedUser } from '../../dialects/admin-api/users/delegation.ts'
+import { requireManagedUser, toManager } from '../../dialects/admin-api/users/delegation.ts'
 import { requireChange, withCheck } from '../../directory/caller.ts'
 import type { User } from '../../directory/users/user.ts'
 import { listRuleTexts } from '../../passwords/password-rules.ts'
@@ -47,7 +47,7 @@ export const PASSWORD_LINK_OPERATIONS = {
     reply: PASSWORD_LINK,
     async run(deps, call) {
       const user = await requireManagedUser(deps, call)
-      await requireChange(call.caller, deps.events)
+      await requireChange(toManager(deps, call), deps.events)
       const { url, expiresAt } = await createLink(deps, SET_PASSWORD, user)
       deps.events.record('password-link.created', { subject: user.name, seconds: SET_PASSWORD.lifetimeSeconds })
       return { url, expiresAt }

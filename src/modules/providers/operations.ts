@@ -1,8 +1,8 @@
 // The accounts at identity providers that sign in as a user.
 import { badRequest, Refusal } from '../../base/errors.ts'
 import {
-  type Call,
   CURRENT_PASSWORD,
+  type ManagedCall,
   nameOf,
   type OperationDeps,
   operation,
@@ -86,7 +86,7 @@ export const EXTERNAL_ACCOUNT_OPERATIONS = {
   }),
 }
 
-async function unlink(deps: OperationDeps, call: Call, user: User, caller: Caller) {
+async function unlink(deps: OperationDeps, call: ManagedCall, user: User, caller: Caller) {
   const link = user.links?.find((each) => toExternalKey(each) === call.params['id'])
   if (!link) throw new Refusal('not_found', { reason: 'The user has no such external account.' })
   return showLinks(deps, await deps.directory.unlinkAccount(user.name, caller, link))

@@ -2,6 +2,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Refusal } from '../../../src/base/errors.ts'
+import { operation } from '../../../src/dialects/admin-api/operation.ts'
+import { object } from '../../../src/dialects/admin-api/schemas/schema.ts'
+import { toManager } from '../../../src/dialects/admin-api/users/delegation.ts'
 import { type Caller, type CheckWrite, PROGRAM, withCheck } from '../../../src/directory/caller.ts'
 import type { Directory } from '../../../src/directory/directory.ts'
 import type { DirectoryParts } from '../../../src/directory/parts.ts'
@@ -107,5 +110,20 @@ describe('a write for a caller whose credential was revoked meanwhile', () => {
       ended.end,
     ]
     assert.equal(typeof write, 'function')
+  })
+
+  it('is checked in every operation that user administrators may call', () => {
+    const reply = object({})
+    const row = operation('POST /users', 'userAdmin', {
+      summary: 'For this test',
+      reply,
+      async run(deps, call) {
+        // @ts-expect-error: only `toManager` makes a caller that may write
+        await deps.directory.signOut('ada', call.caller)
+        await deps.directory.signOut('ada', toManager(deps, call))
+        return {}
+      },
+    })
+    assert.equal(row.allowed, 'userAdmin')
   })
 })

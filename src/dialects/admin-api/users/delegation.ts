@@ -8,10 +8,10 @@ import { type Caller, withCheck } from '../../../directory/caller.ts'
 import { coversGrants } from '../../../directory/grants.ts'
 import { ADMIN_ROLE } from '../../../directory/identity.ts'
 import type { User } from '../../../directory/users/user.ts'
-import { type Call, nameOf, type OperationDeps, type Requester } from '../operation.ts'
+import { type ManagedCall, nameOf, type OperationDeps, type Requester } from '../operation.ts'
 
 /** Why the caller may not manage the user; `undefined`: it may. */
-export function checkManaged(deps: OperationDeps, { requester }: Call, user: User): string | undefined {
+export function checkManaged(deps: OperationDeps, { requester }: ManagedCall, user: User): string | undefined {
   if (!requester || requester.right === 'administrator') return undefined
   if (requester.right !== 'userAdmin') return 'Only administrators and user administrators manage users.'
   if (deps.directory.isAdministrator(user.name)) return `${user.name} is an administrator.`
@@ -33,13 +33,13 @@ function checkRights({ directory, userAdminRole }: OperationDeps, { identity }: 
 }
 
 /** Throws unless the caller may manage the user. */
-export function requireManaged(deps: OperationDeps, call: Call, user: User): void {
+export function requireManaged(deps: OperationDeps, call: ManagedCall, user: User): void {
   const reason = checkManaged(deps, call, user)
   if (reason !== undefined) throw new Refusal('forbidden', { reason })
 }
 
 /** Requires that the caller manages the stored user of this name. An administrator needs no user of the name. */
-export async function requireManagedName(deps: OperationDeps, call: Call, name: string): Promise<void> {
+export async function requireManagedName(deps: OperationDeps, call: ManagedCall, name: string): Promise<void> {
   if (!call.requester || call.requester.right === 'administrator') return
   requireManaged(deps, call, await requireExistingUser(deps, name))
 }
@@ -51,15 +51,16 @@ export async function requireExistingUser({ directory }: OperationDeps, name: st
 }
 
 /** The user that the path names. Throws if there is none, or the caller may not manage it. */
-export async function requireManagedUser(deps: OperationDeps, call: Call): Promise<User> {
+export async function requireManagedUser(deps: OperationDeps, call: ManagedCall): Promise<User> {
   const user = await requireExistingUser(deps, nameOf(call))
   requireManaged(deps, call, user)
   return user
 }
 
 /** The caller, checked in the transaction of a write: with the user as it is when the change is written, and the result. */
-export const toManager = (deps: OperationDeps, call: Call): Caller =>
-  withCheck(call.caller, (before, after) => {
+export const toManager = (deps: OperationDeps, call: ManagedCall): Caller =>
+  // it is a whole one, without the check
+  withCheck(call.caller as Caller, (before, after) => {
     requireManaged(deps, call, before)
     if (after) requireManaged(deps, call, after)
   })

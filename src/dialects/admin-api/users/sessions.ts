@@ -12,8 +12,8 @@ import {
   type SessionRecord,
 } from '../../../directory/store-port/sessions.ts'
 import {
-  type Call,
   CURRENT_PASSWORD,
+  type ManagedCall,
   nameOf,
   type OperationDeps,
   operation,
@@ -150,7 +150,7 @@ function readPosition(text: string): SessionPosition {
 }
 
 /** The name in the path. Sessions of administrators can be shown and ended too. */
-async function requireManagedAccount(deps: OperationDeps, call: Call): Promise<string> {
+async function requireManagedAccount(deps: OperationDeps, call: ManagedCall): Promise<string> {
   const name = nameOf(call)
   await requireManagedName(deps, call, name)
   if (deps.directory.isAdministrator(name) || (await deps.directory.findUser(name))) return name
@@ -158,18 +158,21 @@ async function requireManagedAccount(deps: OperationDeps, call: Call): Promise<s
 }
 
 /** One page has all of them: the store keeps at most `MAX_SESSION_RECORDS` sessions of a name. */
-export async function showSessions({ directory }: OperationDeps, call: Call, name: string) {
+export async function showSessions({ directory }: OperationDeps, call: ManagedCall, name: string) {
   const { sessions } = await directory.listSessions({ name, limit: MAX_SESSION_RECORDS })
   return { sessions: sessions.map((record) => showSession(record, call)) }
 }
 
-const showSession = ({ name: _name, generation: _generation, ...record }: SessionRecord, { requester }: Call) => ({
+const showSession = (
+  { name: _name, generation: _generation, ...record }: SessionRecord,
+  { requester }: ManagedCall,
+) => ({
   ...record,
   isCurrent: requester?.sessionId === record.id,
 })
 
 /** The other sessions of the caller. To end them, it must have proved the password; its own session it may end anyway. */
-async function listOwn({ directory }: OperationDeps, { requester }: Call): Promise<readonly string[]> {
+async function listOwn({ directory }: OperationDeps, { requester }: ManagedCall): Promise<readonly string[]> {
   if (!requester?.name) return []
   const { sessions } = await directory.listSessions({ name: requester.name, limit: MAX_SESSION_RECORDS })
   return sessions.map(({ id }) => id).filter((id) => id !== requester.sessionId)
@@ -188,7 +191,7 @@ async function endSession(
   return showSession(ended, call)
 }
 
-type ProvingCall = Call<unknown, Static<typeof PROOF.body>>
+type ProvingCall = ManagedCall<unknown, Static<typeof PROOF.body>>
 
 /** The session of the request stays. */
 async function endSessions({ directory }: OperationDeps, call: ProvingCall, name: string, caller: Caller) {

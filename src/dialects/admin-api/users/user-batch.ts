@@ -1,14 +1,14 @@
 // One change for several users. Each has its own outcome, by the rules of the operation for one user.
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import { toApiErrorBody } from '../json.ts'
-import { type Call, type OperationDeps, operation } from '../operation.ts'
+import { type ManagedCall, type OperationDeps, operation } from '../operation.ts'
 import { listOf, object, oneOf, text } from '../schemas/schema.ts'
 import { BATCH_REPORT, type BatchReportView } from '../schemas/users.ts'
 import { USER_OPERATIONS } from './users.ts'
 
 interface Action {
   readonly needsRoles?: true
-  change(deps: OperationDeps, call: Call, roles: readonly string[]): unknown
+  change(deps: OperationDeps, call: ManagedCall, roles: readonly string[]): unknown
 }
 
 const {
@@ -62,7 +62,11 @@ export const USER_BATCH_OPERATIONS = {
 
 type BatchOutcomeView = BatchReportView['outcomes'][number]
 
-async function changeOne(name: string, call: Call, change: (call: Call) => unknown): Promise<BatchOutcomeView> {
+async function changeOne(
+  name: string,
+  call: ManagedCall,
+  change: (call: ManagedCall) => unknown,
+): Promise<BatchOutcomeView> {
   if (name === call.requester?.name) return { name, ok: false, reason: 'Your own account is not changed with others.' }
   try {
     await change({ ...call, params: { name } })

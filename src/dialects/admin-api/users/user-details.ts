@@ -5,7 +5,7 @@ import { SYSTEM_DATABASE } from '../../../directory/grants.ts'
 import { checkWord } from '../../../directory/users/names.ts'
 import { findTotp, isExpired, type User } from '../../../directory/users/user.ts'
 import { saltOf } from '../../../passwords/schemes.ts'
-import { type Call, nameOf, type OperationDeps, operation, PROOF, requireOwnPassword } from '../operation.ts'
+import { type ManagedCall, nameOf, type OperationDeps, operation, PROOF, requireOwnPassword } from '../operation.ts'
 import { flag, object, text } from '../schemas/schema.ts'
 import {
   ACCESS_REPORT,
@@ -33,7 +33,7 @@ export const USER_DETAIL_OPERATIONS = {
       await requireManagedName(deps, call, name)
       const account = (await deps.directory.findAccount(name)) ?? (await requireExistingUser(deps, nameOf(call)))
       const before = showLockout(await deps.limits.find({ name, salt: saltOf(account) }))
-      await deps.limits.lift({ name, salt: saltOf(account) }, call.caller)
+      await deps.limits.lift({ name, salt: saltOf(account) }, toManager(deps, call))
       deps.events.record('limit.lifted', { subject: name })
       return { name, lockout: before }
     },
@@ -52,7 +52,7 @@ export const USER_DETAIL_OPERATIONS = {
   }),
 }
 
-async function showDetails(deps: OperationDeps, call: Call, user: User): Promise<UserDetailsView> {
+async function showDetails(deps: OperationDeps, call: ManagedCall, user: User): Promise<UserDetailsView> {
   const { name } = user
   const signIns = await deps.directory.findLastSignIns([name])
   const limit = await deps.limits.find({ name, salt: saltOf(user) })

@@ -24,8 +24,8 @@ import {
 import { type FoundPage, matchesText, type UserQuery } from '../../../directory/users/user-search.ts'
 import { describePassword, NO_PASSWORD } from '../../../passwords/schemes.ts'
 import {
-  type Call,
   CURRENT_PASSWORD,
+  type ManagedCall,
   nameOf,
   type OperationDeps,
   operation,
@@ -128,7 +128,7 @@ export const USER_OPERATIONS = {
     async run(deps, call) {
       const draft = readUserDraft(call.body)
       requireManaged(deps, call, fillUser(createEmptyUser(draft.name, NO_PASSWORD), draft))
-      return showUser(await deps.directory.createUser(draft, call.caller))
+      return showUser(await deps.directory.createUser(draft, toManager(deps, call)))
     },
   }),
   'user.remove': operation('DELETE /users/{name}', 'userAdmin', {
@@ -191,11 +191,11 @@ const withRoles = (user: User, { roles, add = [], remove = [] }: Static<typeof R
   return withField(user, 'roles', [...new Set([...kept, ...add])])
 }
 
-const changeManaged = async (deps: OperationDeps, call: Call, change: (user: User) => User): Promise<UserView> =>
+const changeManaged = async (deps: OperationDeps, call: ManagedCall, change: (user: User) => User): Promise<UserView> =>
   showUser(await deps.directory.changeUser(nameOf(call), toManager(deps, call), change))
 
 /** The address of a user with more rights than the caller is private. */
-export function showManaged(deps: OperationDeps, call: Call, user: User) {
+export function showManaged(deps: OperationDeps, call: ManagedCall, user: User) {
   const canEdit = checkManaged(deps, call, user) === undefined
   const shown = canEdit ? user : withField(user, 'address', undefined)
   return { ...showUser(shown), totp: findTotp(user) !== undefined, canEdit }
