@@ -56,6 +56,11 @@ const INTERNALS = {
     probe: ({ handle = {} }) => ['writeQueueSize', 'fd'].every((name) => typeof Reflect.get(handle, name) === 'number'),
     without: 'a client on a slow line may be disconnected as stalled',
   },
+  'unconfirmed-connections': {
+    // the messages are those of a worker process, and there may be none
+    probe: () => isKnownNode(),
+    without: 'a client whose connection was given to a worker process that ends at that moment waits until it gives up',
+  },
   'v8-flags': {
     // V8 does not say which flags it has, and writes an error to the terminal for others
     probe: () => isKnownNode(),

@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { yieldToOthers } from '../pace.ts'
+import { isInternalUsable } from './probes.ts'
 
 /** A message of `node:cluster` itself. */
 interface ClusterMessage {
@@ -12,9 +13,10 @@ interface ClusterMessage {
 /**
  * `node:cluster` waits until a child process confirms a connection that it was sent. If the child ends before, Node
  * keeps the connection open and its client waits forever. This declines such a connection in the name of the child, so
- * that Node sends it to another one. If messages of a later Node look different, nothing is done.
+ * that Node sends it to another one.
  */
 export function returnUnconfirmed(child: ChildProcess): void {
+  if (!isInternalUsable('unconfirmed-connections')) return
   const unconfirmed = new Set<number>()
   const send = child.send
   child.send = (message: ClusterMessage, ...rest: unknown[]) => {

@@ -39,13 +39,13 @@ for (const [member, value, missing] of BROKEN)
     assert.ok(INTERNAL_NAMES.filter((name) => !isInternalUsable(name)).includes(missing as never))
   })
 
-it('a version of Node that was not tested keeps the settings of V8', (t) => {
+it('a version of Node that was not tested keeps the settings of V8, and the messages of worker processes', (t) => {
   const versions = process.versions
   Object.defineProperty(process, 'versions', { value: { ...versions, node: '99.0.0' }, configurable: true })
   t.after(() => Object.defineProperty(process, 'versions', { value: versions, configurable: true }))
   probeInternals()
   assert.deepEqual(
     INTERNAL_NAMES.filter((name) => !isInternalUsable(name)),
-    ['v8-flags'],
+    ['unconfirmed-connections', 'v8-flags'],
   )
 })
