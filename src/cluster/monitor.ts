@@ -7,7 +7,7 @@ import { createTurns } from '../base/turns.ts'
 import type { Monitor } from '../dialects/admin-api/ports.ts'
 import type { NodeRecord, NodeStore, ServingProcess } from '../directory/store-port/nodes.ts'
 import { toStartError } from '../kernel/kernel.ts'
-import type { CheckHealth, HealthPart } from '../observe/health.ts'
+import type { CheckHealth, HealthCheck, HealthPart } from '../observe/health.ts'
 import type { ReadJoined } from '../observe/joined-metrics.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { COUNTED, readCounts, TotalsRecorder, type TotalsStore } from '../observe/record-totals.ts'
@@ -38,8 +38,19 @@ export interface MonitorDeps {
   readonly checkHealth: CheckHealth
 }
 
+/** What an operator sees of this server, and what the server tells other nodes of itself. */
+export interface ServerMonitor extends Monitor {
+  /** The checks of the other processes and of the other nodes; none if there can be no other. */
+  readonly checks: readonly HealthCheck[]
+  /** Writes the state of this node to the store now. Does nothing if the store cannot be written. */
+  heartbeat(): Promise<void>
+  /** Whether this was the last process of the server, once it is closed. */
+  isLast(): boolean
+  close(): Promise<void>
+}
+
 /** Throws if another node of its name runs. */
-export async function openMonitor(deps: MonitorDeps) {
+export async function openMonitor(deps: MonitorDeps): Promise<ServerMonitor> {
   const { store, metrics, clock, siblings, serverErrors } = deps
   const recorder = new TotalsRecorder(metrics, store, clock, siblings.isFirst)
   const describe = createDescription(deps)
@@ -92,11 +103,8 @@ export async function openMonitor(deps: MonitorDeps) {
   }
   return {
     ...monitor,
-    /** The checks of the other processes and of the other nodes; none if there can be no other. */
     checks: [...processes.checks, ...(isAlone ? [] : [createNodesCheck(store, clock, () => describe([], []))])],
-    /** Writes the state of this node to the store now. Does nothing if the store cannot be written. */
     heartbeat: () => (siblings.isFirst() ? registry.heartbeat().catch(() => {}) : Promise.resolve()),
-    /** Whether this was the last process of the server, once it is closed. */
     isLast: () => isLast,
     async close() {
       await registry.stop()

@@ -4,6 +4,8 @@ import type { HealthCheck, HealthProblem } from '../observe/health.ts'
 import type { Upstream } from './upstream.ts'
 import type { UpstreamFinding } from './upstream-check.ts'
 
+export type UpstreamRegistry = ReturnType<typeof createUpstreamRegistry>
+
 /** All upstreams of the doors and services. */
 export function createUpstreamRegistry(log: Log) {
   const upstreams: Upstream[] = []

@@ -23,6 +23,8 @@ export function loadServiceKey(
   return key
 }
 
+export type ServiceKey = ReturnType<typeof openServiceKey>
+
 /** `jwk` is its public half, for services that verify. */
 export function openServiceKey({ get, secrets, generatedKey }: LiveConfig) {
   const key = loadServiceKey(get().settings, secrets, generatedKey)

@@ -116,7 +116,7 @@ function createAdminDialect(
       files: findConsoleFiles(),
       isOwnOrigin,
       instanceName: () => parts.core.config.get().console.name,
-      userAdminRole: deps.userAdminRole,
+      userAdminRole: deps.core.userAdminRole,
     },
   })
 }

@@ -2,7 +2,7 @@
 
 import { UNNAMED_HANDLERS } from '../auth/credential.ts'
 import type { LimitSettings } from '../auth/limits/limits.ts'
-import { openLimits } from '../auth/limits/share.ts'
+import { type OpenLimits, openLimits } from '../auth/limits/share.ts'
 import { RUNNING_REQUESTS_SECONDS } from '../auth/session/secrets.ts'
 import { CacheCounts } from '../base/caches.ts'
 import { MONOTONIC_CLOCK, nowSeconds } from '../base/clock.ts'
@@ -14,16 +14,17 @@ import type { DocumentSettings } from '../dialects/document/deps.ts'
 import type { DirectoryDeps, DirectorySettings } from '../directory/deps.ts'
 import { createDirectory, type Directory } from '../directory/directory.ts'
 import type { User } from '../directory/users/user.ts'
-import { identityHeadersForService, type ToClaims } from '../gateway/identity-headers.ts'
+import { identityHeadersForService, type ToClaims, type ToIdentityHeaders } from '../gateway/identity-headers.ts'
 import { OpenStreams } from '../gateway/open-streams.ts'
-import { createUpstreamRegistry } from '../gateway/readiness.ts'
+import { createUpstreamRegistry, type UpstreamRegistry } from '../gateway/readiness.ts'
 import { CHANGED, type Kernel } from '../kernel/kernel.ts'
+import type { LiveRing } from '../keys/live-ring.ts'
 import { createAdministration } from '../live-config/administration.ts'
 import { followRetirement } from '../live-config/cookie-secret.ts'
 import type { LiveConfig } from '../live-config/live-config.ts'
 import { toHashParameters, toPasswordRules } from '../live-config/password-settings.ts'
 import { openTokenSecrets, openUpstreamSecrets, type TokenSecrets } from '../live-config/secret-rings.ts'
-import { openServiceKey } from '../live-config/service-key.ts'
+import { openServiceKey, type ServiceKey } from '../live-config/service-key.ts'
 import type { AccountRules, FindDatabase, OnSignIn, OpenedSource } from '../modules/module.ts'
 import {
   areAddressesNames,
@@ -47,7 +48,7 @@ export interface Core {
   readonly metrics: Metrics
   /** `undefined`: requests are not traced. */
   readonly tracing: Tracing | undefined
-  readonly limits: Awaited<ReturnType<typeof openConfiguredLimits>>
+  readonly limits: OpenLimits
   readonly tokenSecrets: TokenSecrets
   readonly directory: Directory
   /** Another server that has the users; `undefined`: the store has them. */
@@ -81,7 +82,16 @@ export async function openCore(
   return { liveConfig, kernel, config, metrics, tracing, limits, tokenSecrets, directory, source, gateway, onSignIn }
 }
 
-type Gateway = Awaited<ReturnType<typeof openGateway>>
+/** What upstreams have in common. */
+interface Gateway extends UpstreamRegistry {
+  readonly streams: OpenStreams
+  /** Signs for ArangoDB; `undefined` where no secret is configured. */
+  readonly ring: LiveRing | undefined
+  readonly serviceKey: ServiceKey
+  /** The headers that tell a service who sends a request. */
+  toServiceIdentity(name: string): ToIdentityHeaders
+  close(): Promise<void>
+}
 
 /** `toClaims`: further claims in the tokens for services. */
 async function openGateway(
@@ -89,7 +99,7 @@ async function openGateway(
   directory: Directory,
   tokenSecrets: TokenSecrets,
   toClaims?: ToClaims,
-) {
+): Promise<Gateway> {
   const streams = new OpenStreams(directory.findCurrentSession)
   const ring = await openUpstreamSecrets(liveConfig)
   const serviceKey = openServiceKey(liveConfig)
@@ -98,10 +108,8 @@ async function openGateway(
   return {
     ...registry,
     streams,
-    /** Signs for ArangoDB; `undefined` where no secret is configured. */
     ring,
     serviceKey,
-    /** The headers that tell a service who sends a request. */
     toServiceIdentity: (name: string) =>
       identityHeadersForService(() => serviceKey.signer, name, liveConfig.kernel.clock, toClaims),
     async close() {

@@ -2,9 +2,10 @@
 import { badRequest } from '../base/errors.ts'
 import { createLive, deriveLive, type LiveCell } from '../base/live.ts'
 import { PRODUCT } from '../base/product.ts'
-import { openMonitor } from '../cluster/monitor.ts'
+import { openMonitor, type ServerMonitor } from '../cluster/monitor.ts'
 import { compareSettings } from '../config/settings.ts'
 import type { OperationDeps } from '../dialects/admin-api/operation.ts'
+import type { RunningServer } from '../dialects/admin-api/ports.ts'
 import type { HealthView } from '../dialects/admin-api/schemas/system.ts'
 import { createLiveEvents, type LiveEvents } from '../dialects/admin-api/system/live-events.ts'
 import { showParts } from '../dialects/admin-api/system/probes.ts'
@@ -42,7 +43,7 @@ import { type Core, openCore, toDocumentSettings } from './core.ts'
 import { openSignIns, type SignIns } from './sign-in.ts'
 
 export interface Monitoring {
-  readonly monitor: Awaited<ReturnType<typeof openMonitor>>
+  readonly monitor: ServerMonitor
   /** What happens at this node, for clients that follow it. */
   readonly live: LiveEvents
   readonly secrets: LiveSecretsOverview
@@ -228,24 +229,33 @@ export function createOperationDeps(
   }
 }
 
-/** With what only a server has. */
-export const createServerDeps = ({ core, signIns: { external, passkeys, passwords }, monitoring, roll }: Parts) => ({
-  operations: OPERATIONS,
-  ...createOperationDeps(core.liveConfig, core.directory, core.limits.accounts),
-  server: {
-    monitor: monitoring.monitor,
-    secrets: monitoring.secrets,
-    health: () => describeHealth(core, monitoring),
-    findUpstream: core.gateway.find,
-    findRoll: () => roll ?? refuseRoll(),
-    external,
-    passkeys,
-  },
-  signUp: passwords.signUp,
-  live: monitoring.live,
-  checkHealth: monitoring.checkHealth,
-  renderMetrics: () => renderMetrics(monitoring),
+const createRunningServer = ({ core, signIns: { external, passkeys }, monitoring, roll }: Parts): RunningServer => ({
+  monitor: monitoring.monitor,
+  secrets: monitoring.secrets,
+  health: () => describeHealth(core, monitoring),
+  findUpstream: core.gateway.find,
+  findRoll: () => roll ?? refuseRoll(),
+  external,
+  passkeys,
 })
+
+/** What the admin API and the routes for the user's own account have in common. */
+export const createServerDeps = (parts: Parts) => {
+  const {
+    core,
+    signIns: { passwords },
+    monitoring,
+  } = parts
+  const operations = createOperationDeps(core.liveConfig, core.directory, core.limits.accounts)
+  return {
+    operations: OPERATIONS,
+    core: { ...operations, server: createRunningServer(parts) },
+    signUp: passwords.signUp,
+    live: monitoring.live,
+    checkHealth: monitoring.checkHealth,
+    renderMetrics: () => renderMetrics(monitoring),
+  }
+}
 
 /** With the health of now. */
 export async function renderMetrics({ readMetrics, checkHealth }: Monitoring) {

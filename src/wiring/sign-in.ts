@@ -1,5 +1,6 @@
 // Signs users in, the same way at every door, and follows the secrets and settings of sessions.
 
+import type { RevalidateDeps } from '../auth/authenticate.ts'
 import { createDocumentCheck } from '../auth/basic.ts'
 import type { BearerDeps } from '../auth/bearer.ts'
 import {
@@ -26,6 +27,7 @@ import { GATE_AUDIENCE } from '../config/open-sections.ts'
 import type { Config } from '../config/options.ts'
 import { toWireNames } from '../config/options.ts'
 import { isGiven } from '../config/settings.ts'
+import type { ExternalSignIn } from '../dialects/admin-api/external-sign-in.ts'
 import { findTokenUser, isTokenOf } from '../directory/access-token.ts'
 import { type ClaimRules, readClaimPath } from '../keys/document-claims.ts'
 import { findOriginVersion, type JwtKeys } from '../keys/jwt-keys.ts'
@@ -39,10 +41,22 @@ import type { HashWork } from '../passwords/hash-work.ts'
 import { createPasswordMemory } from '../passwords/password-memory.ts'
 import { type Core, listHandlers } from './core.ts'
 
-export type SignIns = Awaited<ReturnType<typeof openSignIns>>
-
 /** How users sign in and what their credentials are checked against, at every door. */
-export async function openSignIns(core: Core) {
+export interface SignIns {
+  readonly passwords: ReturnType<typeof createPasswords>
+  readonly sessions: ReturnType<typeof createSessions>
+  readonly jwtKeys: Live<JwtKeys>
+  readonly claimRules: Live<ClaimRules>
+  readonly external: ExternalSignIn
+  readonly passkeys: Passkeys
+  /** How tokens of the multi-model door are verified. */
+  readonly bearer: BearerDeps
+  readonly forwardAuth: ReturnType<typeof toForwardAuthDeps>
+  /** What a credential that was accepted before is checked with again. */
+  readonly revalidation: RevalidateDeps
+}
+
+export async function openSignIns(core: Core): Promise<SignIns> {
   const passkeys = await openPasskeys(core)
   const passwords = createPasswords(core, passkeys)
   const jwtKeys = followKeys(core.liveConfig)
@@ -54,10 +68,8 @@ export async function openSignIns(core: Core) {
     claimRules,
     external: await openExternalSignIn(core),
     passkeys,
-    /** How tokens of the multi-model door are verified. */
     bearer: toBearerDeps(core),
     forwardAuth: toForwardAuthDeps(core),
-    /** What a credential that was accepted before is checked with again. */
     revalidation: { directory: core.directory, iterationLimits: deriveLive(core.config, toIterationLimits).get },
   }
 }

@@ -37,6 +37,14 @@ import {
 } from './memory.ts'
 import { createSignUps, type SignUpCounter, type Wait } from './sign-ups.ts'
 
+/** What keeps the clients of an account from signing in. */
+export interface AccountLimit {
+  readonly lockedPeers: number
+  /** Some of them. */
+  readonly peers: readonly string[]
+  readonly ms: number
+}
+
 export interface LimitSettings {
   readonly lock: LockSettings
   readonly account: BucketSettings
@@ -144,7 +152,7 @@ const createAccountLimits = ({ lock, account }: AllCounters, failed: FailedNames
    * How many addresses are locked out (0: clients of every address have to wait), and some of them; of IPv6, the
    * network. `undefined`: nothing keeps clients from signing in.
    */
-  findLimit(limited: LimitedAccount) {
+  findLimit(limited: LimitedAccount): AccountLimit | undefined {
     const { keys, ms: lockedMs } = lock.findWaits(toLockPrefix(limited))
     const ms = Math.max(lockedMs, account.waitMs(toAccountKey(limited)))
     const peers = keys.slice(0, MAX_PEERS).map((key) => key.slice(key.indexOf(' ') + 1))

@@ -11,12 +11,25 @@ import { type Caller, requireChange } from '../../directory/caller.ts'
 import type { Failure, FailureStore, StoredFailures } from '../../directory/store-port/sign-ins.ts'
 import type { SecurityEvents } from '../../observe/security-events.ts'
 import type { LimitedAccount } from './guess.ts'
-import { createLimits, HOUR_MS, type LimitSettings, type SharedCounters } from './limits.ts'
-import { countTogether } from './together.ts'
+import { type AccountLimit, createLimits, HOUR_MS, type LimitSettings, type SharedCounters } from './limits.ts'
+import { type CommonLimits, countTogether } from './together.ts'
 
 const REPORT_ENDED_MS = 1000
 
-export type SharedLimits = Awaited<ReturnType<typeof openLimits>>['accounts']
+/** The limits of accounts on every node, for the administrator. */
+export interface SharedLimits {
+  find(account: LimitedAccount): Promise<(AccountLimit & { readonly untilMs: number }) | undefined>
+  countLocked(): number
+  listNames(): readonly string[]
+  lift(account: LimitedAccount, caller: Caller): Promise<void>
+}
+
+export interface OpenLimits {
+  /** What checks of passwords count, with the other processes. */
+  readonly guesses: CommonLimits
+  readonly accounts: SharedLimits
+  close(): Promise<void>
+}
 
 interface LimitDeps {
   settings(): LimitSettings
@@ -31,7 +44,7 @@ interface LimitDeps {
 const SHARE: Topic<undefined> = { name: 'limits.share' }
 
 /** The limits on password checks: of all siblings together, and shared with other nodes through the store. */
-export async function openLimits({ monotonic = MONOTONIC_CLOCK, ...deps }: LimitDeps) {
+export async function openLimits({ monotonic = MONOTONIC_CLOCK, ...deps }: LimitDeps): Promise<OpenLimits> {
   const { settings, store, clock, events, log, siblings } = deps
   // every sibling notices; the first one records and logs it for all
   const record: SecurityEvents['record'] = (...event) => {
@@ -58,7 +71,6 @@ export async function openLimits({ monotonic = MONOTONIC_CLOCK, ...deps }: Limit
   if (isLater) await sharing.shareNow().catch(() => {})
   return {
     guesses,
-    /** The limits of accounts on every node, for the administrator. */
     accounts: {
       async find(account: LimitedAccount) {
         await sharing.shareNow()

@@ -70,7 +70,9 @@ export const mountAccountApi = ({
       ...accountRoutes(options),
       passkeyRoute({ passkeys, origins: cors.origins }),
       ...(tokens ? accountTokenRoutes(tokens, cors.origins) : []),
-      ...(signIn ? accountSignInRoutes({ ...options, ...signIn, origins: cors.origins }) : []),
+      ...(signIn
+        ? accountSignInRoutes({ ...options, ...signIn, directory: options.core.directory, origins: cors.origins })
+        : []),
     ],
     confirmCredential,
     defaultHeaders: (context, reply) => [

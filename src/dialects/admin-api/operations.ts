@@ -102,7 +102,8 @@ export const listSegmentRights = (operations: OperationTable): ReadonlyMap<strin
     ]),
   )
 
-export interface OperationRoutesDeps extends OperationDeps {
+export interface OperationRoutesDeps {
+  readonly core: OperationDeps
   readonly operations: OperationTable
   /** Throws unless the credential of the request has proved the password of its user, or `current` is that password. */
   requirePassword(context: RequestContext, current: string | undefined): Promise<void>
@@ -144,12 +145,12 @@ const listNames = (path: string): readonly string[] => [...new Set([path, path.r
 const toHandler =
   (row: Operation, deps: OperationRoutesDeps): Handler =>
   async (context, params) => {
-    requireRight(context, row, deps.userAdminRole())
+    requireRight(context, row, deps.core.userAdminRole())
     const body = row.method === 'GET' ? undefined : await readApiBody(context)
     const headers: HeaderPair[] = []
     const requester = toRequester(context, deps, headers)
     const call = { params, query: context.query, body, caller: context, requester }
-    return toApiReply(200, await runOperation(row, deps, call), headers)
+    return toApiReply(200, await runOperation(row, deps.core, call), headers)
   }
 
 function toRequester(context: RequestContext, deps: OperationRoutesDeps, headers: HeaderPair[]): Requester {
@@ -158,7 +159,7 @@ function toRequester(context: RequestContext, deps: OperationRoutesDeps, headers
   return {
     name: identity.name,
     identity,
-    right: findRight(identity, deps.userAdminRole()),
+    right: findRight(identity, deps.core.userAdminRole()),
     client: context.client,
     sessionId: credential?.session?.id,
     isOwner: credential?.kind === SOCKET_OWNER,
@@ -170,12 +171,13 @@ function toRequester(context: RequestContext, deps: OperationRoutesDeps, headers
       await deps.requirePasskey(context, response, target)
       hasSigned = true
     },
-    hasUsedPasskey: () => hasSigned || isOfPasskey(context.authenticated ?? ANONYMOUS, deps),
+    hasUsedPasskey: () => hasSigned || isOfPasskey(context.authenticated ?? ANONYMOUS, deps.core),
     async reopenSession() {
-      const account = await deps.directory.findAccount(identity.name ?? '')
+      const { directory } = deps.core
+      const account = await directory.findAccount(identity.name ?? '')
       if (!account || !credential?.session?.cookie) return
       // the new session has proved what the one before had
-      const hasFactor = deps.directory.hasProvedFactor(context.authenticated ?? ANONYMOUS, account)
+      const hasFactor = directory.hasProvedFactor(context.authenticated ?? ANONYMOUS, account)
       const opening = hasSigned ? OPENED_BY_PASSKEY : { hasPassword: true, hasFactor }
       headers.push(...((await deps.reopen?.(context, account, opening)) ?? []))
     },

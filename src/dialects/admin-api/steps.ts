@@ -13,7 +13,8 @@ import { ACCESS, type Access, requireRight } from './rights.ts'
 /** Proves that a request comes from a program or our page: other origins need a preflight for it, which is rejected. */
 export const INTENT_HEADER = 'x-cardea-control'
 
-export interface StepsDeps extends Pick<OperationDeps, 'userAdminRole' | 'events'> {
+export interface StepsDeps {
+  readonly core: OperationDeps
   readonly operations: OperationTable
   /** Authenticates a program by the credential it sends, never by a cookie of the doors. */
   authenticate(context: RequestContext): Authenticated | Promise<Authenticated>
@@ -108,7 +109,7 @@ const hasConsoleSession = ({ authenticated }: RequestIdentity): boolean =>
 /** For every request with the session, except `GET /session` and sign-in, which sends a password. */
 function requirePageToken(
   context: RequestHead & RequestIdentity,
-  { sessions, events }: StepsDeps,
+  { sessions, core }: StepsDeps,
   access: Access,
 ): undefined {
   if (!hasConsoleSession(context) || (access.isSession && context.method !== 'DELETE')) return
@@ -116,15 +117,12 @@ function requirePageToken(
   const sent = context.header(PAGE_TOKEN_HEADER)
   if (expected !== undefined && sent !== undefined && isSameSecret(sent, expected)) return
   // a missing one is not recorded: the page may have been loaded before the sign-in
-  if (sent !== undefined) events.record('sign-in.refused', { reason: 'wrong page token', handler: CONSOLE_HANDLER })
+  if (sent !== undefined)
+    core.events.record('sign-in.refused', { reason: 'wrong page token', handler: CONSOLE_HANDLER })
   throw new Refusal('page_token_required')
 }
 
 /** The operation itself may require a higher right, which its handler checks. */
-function requireLowest(
-  context: RequestHead & RequestIdentity,
-  { userAdminRole }: StepsDeps,
-  { right }: Access,
-): undefined {
-  requireRight(context, { allowed: right, isBeforeRequiredActions: true }, userAdminRole())
+function requireLowest(context: RequestHead & RequestIdentity, { core }: StepsDeps, { right }: Access): undefined {
+  requireRight(context, { allowed: right, isBeforeRequiredActions: true }, core.userAdminRole())
 }

@@ -214,16 +214,17 @@ function createEventStream(follower: EventFollower) {
   }
 }
 
-export interface EventsDeps extends Pick<OperationDeps, 'userAdminRole'> {
+export interface EventsDeps {
+  readonly core: OperationDeps
   readonly live: LiveEvents
 }
 
 /** A stream of server-sent events, for administrators. It ends with the session or the rights of the client. */
-export const eventsRoute = ({ live, userAdminRole }: EventsDeps): Route => ({
+export const eventsRoute = ({ live, core }: EventsDeps): Route => ({
   path: `${API_PREFIX}/events`,
   methods: {
     GET: (context) => {
-      requireRight(context, { allowed: 'administrator' }, userAdminRole())
+      requireRight(context, { allowed: 'administrator' }, core.userAdminRole())
       const body = live.open({
         confirm: () => context.confirm(),
         onGone: (listener) => context.onGone(listener),
