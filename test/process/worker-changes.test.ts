@@ -1,6 +1,7 @@
 // Two workers, on both engines: once a change is acknowledged, none of them accepts what was valid before.
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { createHmac } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, it } from 'node:test'
 import { readTotp, renderCode } from '../../src/directory/second-factor/totp.ts'
@@ -51,6 +52,23 @@ const SHOP = { grants: [{ database: 'shop', level: 'rw' }] }
 const isNamed = ({ body }: Sent): boolean => Boolean(JSON.parse(body).userCtx?.name)
 const setRequired = ({ document }: Doors, value: string) =>
   must(createAsk(document)('PUT', '/_node/_local/_config/chttpd/require_valid_user', { as: ADMIN, body: `"${value}"` }))
+
+const TOKEN_KEY = 'the-key-of-tokens-that-others-sign'
+
+function signToken(claims: object): string {
+  const toPart = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const text = `${toPart({ alg: 'HS256', kid: 'race' })}.${toPart(claims)}`
+  return `${text}.${createHmac('sha256', TOKEN_KEY).update(text).digest('base64url')}`
+}
+
+/** Reloads the configuration, with these lines at its end. */
+async function reloadWith(doors: Doors, lines: string) {
+  const file = join(doors.folder, 'a.ini')
+  const [own = ''] = readFileSync(file, 'utf8').split('[jwt_keys]')
+  writeFileSync(file, `${own}${lines}`)
+  const { applied, problems } = await api(doors, 'POST', '/reload', {})
+  assert.equal(applied, true, String(problems))
+}
 
 const RACES: readonly Race[] = [
   {
@@ -146,6 +164,26 @@ const RACES: readonly Race[] = [
     },
   },
   {
+    name: 'a password that a link sets',
+    prepare: addUser,
+    async change(doors, name) {
+      const { url } = await api(doors, 'POST', `/users/${name}/password-link`, {})
+      const token = String(url).split('/').at(-1)
+      await must(
+        createAsk(doors.document)('POST', '/_cardea/api/password-links/use', { body: { token, password: 'two' } }),
+      )
+    },
+  },
+  {
+    name: 'a key for tokens that a reload removes',
+    async prepare(doors, name) {
+      await addUser(doors, name)
+      await reloadWith(doors, `[jwt_keys]\nhmac:race = ${Buffer.from(TOKEN_KEY).toString('base64')}\n`)
+      return { Authorization: `Bearer ${signToken({ sub: name, exp: now() + 1000 })}` }
+    },
+    change: (doors) => reloadWith(doors, ''),
+  },
+  {
     name: 'an option',
     prepare: async () => ({}),
     change: (doors) => setRequired(doors, 'true'),
@@ -208,7 +246,7 @@ for (const [engine, toFlags] of Object.entries(ENGINES))
     let doors: Doors
     before(async () => {
       const { folder } = await makeConfiguration(scope)
-      doors = await serve(scope, folder, ...(await toFlags()))
+      doors = await serve(scope, folder, '--console.public-url', 'https://db.example.com', ...(await toFlags()))
     })
     for (const [index, row] of RACES.entries())
       it(`accept nothing old after ${row.name}`, async () => {
