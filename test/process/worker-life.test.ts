@@ -1,7 +1,7 @@
 // The life of workers: they are replaced when they end, are killed or stuck, and end with the process that started them.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { type ClientHttp2Session, connect } from 'node:http2'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -302,5 +302,30 @@ describe('a server that cannot start ends as one process does', () => {
     const { code, stderr } = await run(t, ['serve', ...IN_MEMORY, '--server.workers', '2', '--admins.anna', 'secret'])
     assert.equal(code, 4)
     assert.match(stderr, /server\.workers: 2 processes cannot share a store in memory/)
+  })
+})
+
+it('a backup of workers has all that they acknowledged; without the store file, none of them writes', async (t) => {
+  const { folder } = await makeConfiguration(t)
+  const doors = await serve(t, folder)
+  const names = Array.from({ length: 6 }, (_, index) => `kept-${index}`)
+  await Promise.all(names.map((name) => addUser(doors, name)))
+  const toFlags = (name: string) => ['--config', join(folder, 'a.ini'), '--store.url', `sqlite:${join(folder, name)}`]
+  const perform = async (...args: readonly string[]) => {
+    const { code, stdout, stderr } = await run(t, args)
+    assert.equal(code, 0, stderr)
+    return stdout
+  }
+  await perform('backup', join(folder, 'saved.gz'), ...toFlags('store.db'))
+  await perform('restore', join(folder, 'saved.gz'), ...toFlags('restored.db'))
+  const listed = await perform('user', 'list', '--json', ...toFlags('restored.db'))
+  for (const name of names) assert.ok(listed.includes(`"${name}"`), name)
+  rmSync(join(folder, 'store.db'))
+  const create = (name: string) =>
+    createAsk(doors.document)('POST', '/_cardea/api/users', { as: ADMIN, body: { name, password: 'one' } })
+  // the workers get connections in turn, and each looks for the file from time to time
+  await waitUntil(async () => {
+    const replies = await Promise.all(['a', 'b', 'c', 'd'].map((each, index) => create(`late-${each}-${index}`)))
+    return replies.every(({ status }) => status === 503)
   })
 })
