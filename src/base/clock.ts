@@ -29,4 +29,9 @@ export function readUtcTime(text: string): number | undefined {
 
 const DAY_LENGTH = '2030-12-31'.length
 
+const ISO = /^\d{4}(?:-\d\d(?:-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d))?)?)?$/
+
+/** Reads a time of ISO 8601 with its zone, or a day, month or year in UTC, in milliseconds. `NaN`: it is none. */
+export const readIsoTime = (text: string): number => (ISO.test(text) ? Date.parse(text) : Number.NaN)
+
 export const renderUtcTime = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')

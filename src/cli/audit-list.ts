@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { readIsoTime } from '../base/clock.ts'
 import type { AuditListView } from '../dialects/admin-api/schemas/system.ts'
 import { SECURITY_EVENTS } from '../modules.ts'
 import type { EventRow } from '../observe/security-event-table.ts'
@@ -43,7 +44,7 @@ function readTime(text: string | undefined, flag: string): string | undefined {
   if (text === undefined) return undefined
   // a number alone is a year
   const ago = /^\d+$/.test(text) ? undefined : readDuration(text)
-  const time = ago === undefined ? Date.parse(text) : Date.now() - ago * 1000
+  const time = ago === undefined ? readIsoTime(text) : Date.now() - ago * 1000
   if (Number.isNaN(time)) throw usageError(`${flag}: expected 30m, 2h, 7d or a time such as 2026-01-31T12:00:00Z`)
   return String(time)
 }

@@ -122,6 +122,8 @@ test('audit list prints sentences, filters and follows', async (t) => {
   await following.says(/User mo was created by the owner of the server/)
   following.child.kill('SIGTERM')
   await following.ended
+  const local = await managed.cardea(['audit', 'list', '--since', '12/11/2030'])
+  assert.notEqual(local.code, 0)
   const bad = await managed.cardea(['audit', 'list', '--since', 'yesterday'])
   assert.equal(bad.code, 2)
   const unknown = await managed.cardea(['audit', 'list', '--event', 'no.such'])

@@ -102,7 +102,17 @@ describe('the audit trail in the admin API', () => {
     assert.deepEqual(paged.slice(0, whole.length), whole)
   })
 
-  for (const query of ['?event=x', '?outcome=x', '?since=x', '?after=x', '?limit=0', '?limit=1001', '?order=x'])
+  for (const query of [
+    '?event=x',
+    '?outcome=x',
+    '?since=x',
+    '?since=12/11/2030',
+    '?until=2030-12-31T18:00',
+    '?after=x',
+    '?limit=0',
+    '?limit=1001',
+    '?order=x',
+  ])
     it(`rejects ${query}`, async () => {
       const reply = await list(query)
       assert.equal(reply.status, 400, reply.body)

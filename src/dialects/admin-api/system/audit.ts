@@ -1,3 +1,4 @@
+import { readIsoTime } from '../../../base/clock.ts'
 import { badRequest, Refusal } from '../../../base/errors.ts'
 import { readJson } from '../../../base/json.ts'
 import { countVerified } from '../../../kernel/audit.ts'
@@ -100,7 +101,7 @@ const toRange = ({ since, until, after, order = 'newest', limit = MAX_RECORDS, .
 /** Milliseconds since the epoch, or a date and time of ISO 8601. */
 function readTime(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
-  const time = /^\d{1,15}$/.test(text) ? Number(text) : Date.parse(text)
+  const time = /^\d{1,15}$/.test(text) ? Number(text) : readIsoTime(text)
   if (!Number.isSafeInteger(time)) throw badRequest(`${name} must be a time such as 2026-01-31T12:00:00Z.`)
   return time
 }
