@@ -40,7 +40,10 @@ describe('messages by mail', { skip: NO_BROWSER }, () => {
     await page.getByRole('dialog').getByLabel('E-mail address').fill('ada@example.com')
     await page.getByRole('button', { name: 'Send link' }).click()
     await page.getByText('A message to ada@example.com is on its way.').waitFor()
+    const first = tokenOf(await mailServer.take('ada@example.com'))
+    await page.getByRole('button', { name: 'Send again' }).click()
     const confirmation = tokenOf(await mailServer.take('ada@example.com'))
+    assert.notEqual(confirmation, first)
 
     const mailbox = await openWindow(t, browser, { url, at: `#/address-link/${confirmation}` })
     await mailbox.page.getByText('ada@example.com becomes the address of the account ada.').waitFor()
@@ -73,7 +76,11 @@ describe('messages by mail', { skip: NO_BROWSER }, () => {
     await page.getByLabel('E-mail address').fill('grace@example.com')
     await page.getByRole('button', { name: 'Create account' }).click()
     await page.getByText('A message to grace@example.com is on its way.').waitFor()
+    const first = tokenOf(await mailServer.take('grace@example.com'))
+    await page.getByRole('button', { name: 'Send again' }).click()
+    await page.getByRole('heading', { name: 'The message is sent again' }).waitFor()
     const token = tokenOf(await mailServer.take('grace@example.com'))
+    assert.notEqual(token, first)
     const link = await openWindow(t, browser, { url, at: `#/sign-up-link/${token}` })
     await link.page.getByRole('heading', { name: 'Create the account grace' }).waitFor()
     await link.page.getByLabel('New password').fill(PASSWORD)
@@ -105,6 +112,19 @@ describe('messages by mail', { skip: NO_BROWSER }, () => {
     await dialog.getByRole('button', { name: 'Set address' }).click()
     await page.getByText('The address of bob was changed.').waitFor()
     await page.getByText('bob@example.com', { exact: true }).waitFor()
+  })
+
+  it('go to an address that its owner confirms, with a link that an administrator has sent', async (t) => {
+    await cardea.users.create({ name: 'cleo', password: PASSWORD })
+    const { page } = await openAsAdmin(t, browser, { url, at: '#/users/cleo' })
+    await page.getByRole('button', { name: 'Send link to verify' }).click()
+    await page.getByRole('dialog').getByLabel('E-mail address').fill('cleo@example.com')
+    await page.getByRole('dialog').getByRole('button', { name: 'Send link' }).click()
+    await page.getByText('A message to cleo@example.com is on its way.').waitFor()
+    const token = tokenOf(await mailServer.take('cleo@example.com'))
+    const mailbox = await openWindow(t, browser, { url, at: `#/address-link/${token}` })
+    await mailbox.page.getByRole('button', { name: 'Confirm the address' }).click()
+    await mailbox.page.getByText('cleo@example.com is the address of the account cleo now.').waitFor()
   })
 
   it('invite a person, who chooses name and password', async (t) => {

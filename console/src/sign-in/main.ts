@@ -141,8 +141,7 @@ function showMailSignUp(): void {
     button(texts.signUpAction, 'primary'),
   ]
   const submit = async ({ name = '', address = '' }: Record<string, string>) => {
-    await post('/account/sign-up/request', { name, address }, API)
-    show(texts.linkSent, element('p', { role: 'status' }, texts.signUpSentText(address.trim())), toStart())
+    await sendLink(texts.signUpSentText(address.trim()), () => post('/account/sign-up/request', { name, address }, API))
   }
   show(texts.signUp, form(fields, submit), button(texts.toSignIn, 'quiet', showSignIn))
 }
@@ -154,10 +153,16 @@ function showForgotten(): void {
     button(texts.sendLink, 'primary'),
   ]
   const submit = async ({ address = '' }: Record<string, string>) => {
-    await post('/account/password-reset', { address }, API)
-    show(texts.linkSent, element('p', { role: 'status' }, texts.linkSentText(address.trim())), toStart())
+    await sendLink(texts.linkSentText(address.trim()), () => post('/account/password-reset', { address }, API))
   }
   show(texts.forgottenTitle, form(fields, submit), toStart())
+}
+
+/** Says that a message is on its way, and offers to send it again. */
+async function sendLink(sent: string, send: () => Promise<unknown>, title: string = texts.linkSent): Promise<void> {
+  await send()
+  const again = form([button(texts.sendAgain, '')], () => sendLink(sent, send, texts.linkSentAgain))
+  show(title, element('p', { role: 'status' }, sent), again, toStart())
 }
 
 const toStart = (): Node => button(texts.toStart, 'quiet', showSignIn)

@@ -26,6 +26,8 @@ export const texts = {
   address: 'E-mail address',
   sendLink: 'Send link',
   linkSent: 'Look into your mailbox',
+  linkSentAgain: 'The message is sent again',
+  sendAgain: 'Send again',
   linkSentText: (address: string) =>
     `If ${address} is the address of an account, a message with a link is on its way. The link works for 15 minutes.`,
   signUpText: 'We send a link to this address. With it you choose your password.',

@@ -7,7 +7,7 @@ import { FormDialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Button, Card } from '../../ui/parts.tsx'
 import { withPassword } from '../../ui/password-proof.tsx'
-import { notify } from '../../ui/toast.tsx'
+import { notify, notifyProblem } from '../../ui/toast.tsx'
 import { texts } from './texts.ts'
 
 const PATH = '/account/address'
@@ -16,6 +16,7 @@ const CHANGE = 'change-address'
 /** The own address. Where the server sends no messages, nothing is shown. */
 export function AddressCard() {
   const { query } = useRoute()
+  const [sentTo, setSentTo] = useState('')
   const { data } = useResource('address', (signal) => api.get<AddressView>(PATH, {}, signal))
   if (!data?.canSend) return null
   const { address } = data
@@ -25,18 +26,26 @@ export function AddressCard() {
         {address === null ? <p class="quiet">{texts.none}</p> : <p class="mono">{address}</p>}
         <div class="row">
           <Button onClick={() => openDialog(CHANGE)}>{address === null ? texts.add : texts.change}</Button>
+          {sentTo !== '' && sentTo !== address && (
+            <Button onClick={() => requestAddress(sentTo).catch(notifyProblem)}>{texts.sendAgain}</Button>
+          )}
         </div>
       </div>
-      {query['do'] === CHANGE && <ChangeAddress />}
+      {query['do'] === CHANGE && <ChangeAddress onSent={setSentTo} />}
     </Card>
   )
 }
 
-function ChangeAddress() {
+async function requestAddress(address: string): Promise<void> {
+  await withPassword((proof) => api.post(PATH, { address, ...proof }))
+  notify(texts.sent(address))
+}
+
+function ChangeAddress({ onSent }: { readonly onSent: (address: string) => void }) {
   const [address, setAddress] = useState('')
   const send = async () => {
-    await withPassword((proof) => api.post(PATH, { address, ...proof }))
-    notify(texts.sent(address.trim()))
+    await requestAddress(address.trim())
+    onSent(address.trim())
     closeDialog()
   }
   return (

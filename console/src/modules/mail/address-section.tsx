@@ -13,6 +13,7 @@ import { notify } from '../../ui/toast.tsx'
 import { texts } from './texts.ts'
 
 const SET = 'set-address'
+const VERIFY = 'verify-address'
 
 /** The address of the user. Where the server sends no messages, nothing is shown. */
 export function AddressSection({ user: { name, address = '' }, canEdit, onChange }: EditedUser) {
@@ -29,9 +30,11 @@ export function AddressSection({ user: { name, address = '' }, canEdit, onChange
       {canSet && (
         <div class="row">
           <Button onClick={() => openDialog(SET)}>{texts.set}</Button>
+          <Button onClick={() => openDialog(VERIFY)}>{texts.verify}</Button>
         </div>
       )}
       {canSet && query['do'] === SET && <SetAddress name={name} old={data.address ?? ''} onChange={onChange} />}
+      {canSet && query['do'] === VERIFY && <VerifyAddress name={name} />}
     </Section>
   )
 }
@@ -54,6 +57,28 @@ function SetAddress({ name, old, onChange }: SetAddressProps) {
   return (
     <FormDialog title={texts.setOf(name)} action={texts.set} onClose={closeDialog} onSubmit={save}>
       <p>{texts.setText}</p>
+      <TextField label={texts.title} type="email" value={address} onValue={setAddress} />
+    </FormDialog>
+  )
+}
+
+/** The address becomes that of the user when the person who reads its mailbox uses the link. */
+function VerifyAddress({ name }: { readonly name: string }) {
+  const [address, setAddress] = useState('')
+  const send = async () => {
+    await api.post(toPath('users', name, 'address'), { address })
+    notify(texts.sent(address.trim()))
+    closeDialog()
+  }
+  return (
+    <FormDialog
+      title={texts.setOf(name)}
+      action={texts.send}
+      isReady={address.includes('@')}
+      onClose={closeDialog}
+      onSubmit={send}
+    >
+      <p>{texts.verifyText(name)}</p>
       <TextField label={texts.title} type="email" value={address} onValue={setAddress} />
     </FormDialog>
   )

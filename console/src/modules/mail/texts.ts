@@ -14,6 +14,9 @@ export const texts = {
   doneText: (address: string, name: string) => `${address} is the address of the account ${name} now.`,
   noneOf: (name: string) => `${name} has no e-mail address.`,
   set: 'Set address',
+  verify: 'Send link to verify',
+  verifyText: (name: string) =>
+    `A link is sent to the address. It becomes that of ${name} when the link is used, within a day.`,
   setOf: (name: string) => `E-mail address of ${name}`,
   setText:
     'The address counts as verified: links to choose a new password are sent there. Leave it empty to remove it.',
