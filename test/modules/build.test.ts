@@ -162,6 +162,17 @@ test('packages that modules use are not loaded before that', async () => {
   assert.deepEqual(await probe(PACKAGES_PROBE), ['lru-cache'])
 })
 
+test('the library that sends messages is not loaded before the first one', async () => {
+  const options = `store: { url: 'sqlite::memory:' }, mail: { url: 'smtp://127.0.0.1:1', from: 'a@example.com' },
+    console: { 'public-url': 'https://db.example.com' },`
+  const started = PACKAGES_PROBE.replace("store: { url: 'sqlite::memory:' },", options)
+  assert.deepEqual(await probe(started), ['lru-cache'])
+  const invitation = "await ask('POST', '/_cardea/api/invitations', { address: 'a@example.com' })"
+  const tried = "while (!loaded.has('nodemailer')) await new Promise((resolve) => setImmediate(resolve))"
+  const sending = await probe(started.replace('console.log(', () => `${invitation}\n${tried}\nconsole.log(`))
+  assert.deepEqual(sending, ['lru-cache', 'nodemailer'])
+})
+
 /** Asks for passkeys as every sign-in page does, and with what no passkey has signed, while no account has one. */
 const PASSKEY_REQUESTS = `
 const { body: { options } } = await ask('POST', '/_cardea/account/passkey-options', {})

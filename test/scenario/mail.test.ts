@@ -128,6 +128,15 @@ describe('a forgotten password', () => {
     for (const name of ['stranger', 'dis', 'exp', 'empty']) assert.equal(countMails(`${name}@example.com`), 0, name)
   })
 
+  it('has no message for a user who has become an administrator of the configuration', async () => {
+    await addUser('adam', 'adam@example.com')
+    const path = '/_node/_local/_config/admins/adam'
+    assert.equal((await ask({ as: AS_ADMIN, method: 'PUT', path, body: '"a-password"' })).status, 200)
+    assert.equal((await forget('adam@example.com')).status, 200)
+    await settle()
+    assert.equal(countMails('adam@example.com'), 0)
+  })
+
   it('refuses what is no address', async () => {
     for (const address of ['ada', 'ada@example.com\nBcc: eve@example.com', 'аda@example.com', ''])
       assert.deepEqual(errorOf(await forget(address)), [400, 'bad_request'])
@@ -447,7 +456,16 @@ describe('without mail.url', () => {
       const { body } = await send(at.document, { path: '/_cardea/sign-in' })
       return JSON.parse(decodeURIComponent(/cardea-options" content="([^"]*)"/.exec(body)?.[1] ?? ''))
     }
-    assert.equal((await readOptions(plain)).passwordReset, false)
+    const { passwordReset, mailSignUp, addressSignIn } = await readOptions(plain)
+    assert.deepEqual([passwordReset, mailSignUp, addressSignIn], [false, false, false])
     assert.equal((await readOptions(server)).passwordReset, true)
+    // the account page, the page of a user, and the list of users show nothing of mail then
+    await addUser('ada', undefined, {}, plain)
+    for (const [as, path] of [
+      ['ada:first', `${ACCOUNT}/address`],
+      [AS_ADMIN, `${API}/users/ada/address`],
+      [AS_ADMIN, `${API}/invitations`],
+    ] as const)
+      assert.equal((await ask({ at: plain, as, method: 'GET', path })).json.canSend, false, path)
   })
 })

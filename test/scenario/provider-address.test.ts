@@ -117,6 +117,14 @@ describe('an address of an identity provider', () => {
     assert.deepEqual(await signIn('c-1', verified('c-1@example.com')), { name: 'cat', address: 'cat@example.com' })
   })
 
+  it('gets a message that names the provider, when the password of a user without one is forgotten', async () => {
+    await signIn('fred', verified('fred@example.com'))
+    assert.equal((await client.forget('fred@example.com')).status, 200)
+    const mail = await mailServer.take('fred@example.com')
+    assert.match(mail.text ?? '', /The account has no password here\. Sign in with trusted\./)
+    assert.equal(tokenOf(mail), '')
+  })
+
   it('gets a message about the first password, too', async () => {
     trusted.state.idToken = { sub: 'ivy', preferred_username: 'ivy', ...verified('ivy@example.com'), auth_time: now() }
     const browser = createBrowser(document)

@@ -243,6 +243,28 @@ it('cardea user password-link prints a link, with and without a running server',
   await stop(server)
 })
 
+it('cardea user invite asks for a message, and says what is wrong', async (t) => {
+  const managed = makeManaged(t)
+  const invite = (...args: readonly string[]) => ['user', 'invite', ...args]
+  await runRows(managed, [
+    { args: invite('bob', 'bob@example.com'), code: 1, says: /^This server sends no messages: mail\.url is empty\.$/m },
+    { args: ['config', 'set', 'console.public-url', 'https://db.example.com'], code: 0 },
+  ])
+  const mail = makeManaged(
+    t,
+    `${CONFIG}\n[mail]\nurl = smtp://127.0.0.1:1\nfrom = a@example.com\n[console]\npublic-url = https://db.example.com\n`,
+  )
+  const rows: readonly Row[] = [
+    { args: invite('bob', 'bob@example.com', 'reader'), code: 0, says: 'An invitation for bob is on its way.\n' },
+    { args: invite('bob', 'bob'), code: 1, says: /^address must be an e-mail address/ },
+    { args: invite('lea', 'lea@example.com'), code: 7, says: /^A user has this name already\./ },
+  ]
+  await runRows(mail, [{ args: ['user', 'add', 'lea', '--no-password'], code: 0 }, ...rows])
+  const server = await mail.serve()
+  await runRows(mail, rows)
+  await stop(server)
+})
+
 it('cardea user link lets an account at an identity provider sign in as a user, until unlink', async (t) => {
   const issuer = 'https://id.example.com'
   const managed = makeManaged(t, `${CONFIG}\n[provider:staff]\nissuer = ${issuer}\naudience = cardea\n`)
