@@ -8,13 +8,14 @@ import { connect, type NetConnectOpts, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { before, describe, it } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { connect as connectTls } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { type Certificate, createAuthority } from '../support/certificates.ts'
 import { run } from '../support/process.ts'
 import { createAsk } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { waitUntil } from '../support/wait.ts'
-import { ADMIN, addUser, type Doors, HELD, listWorkers, makeConfiguration, serve } from '../support/workers.ts'
+import { ADMIN, addUser, api, type Doors, HELD, listWorkers, makeConfiguration, serve } from '../support/workers.ts'
 
 const IS_LONG = process.env['TEST_LONG'] !== undefined
 /** At each listener: the workers get connections in turn. */
@@ -32,6 +33,13 @@ let seen: Awaited<ReturnType<typeof makeConfiguration>>['seen']
 let addresses: { readonly document: string[]; readonly admin: string[]; readonly metrics: string[] }
 let ada: Certificate
 let stranger: Certificate
+/** Another one of the server. */
+let renewed: Certificate
+
+function writeCertificate({ cert, key }: Certificate): void {
+  writeFileSync(join(folder, 'key.pem'), key, { mode: 0o600 })
+  writeFileSync(join(folder, 'cert.pem'), cert)
+}
 
 before(async () => {
   ;({ folder, held, seen } = await makeConfiguration(scope))
@@ -39,11 +47,13 @@ before(async () => {
   ada = staff?.issue({ subject: '/CN=ada' }) ?? assert.fail()
   stranger = other?.issue({ subject: '/CN=ada' }) ?? assert.fail()
   writeFileSync(join(folder, 'client-ca.pem'), staff?.cert ?? '')
+  writeCertificate({ cert: String(serverCa), key: readFileSync(fixture('key.pem'), 'utf8') })
+  renewed = staff?.issue({ subject: '/CN=renewed', usage: 'serverAuth', address: '127.0.0.1' }) ?? assert.fail()
   const options = {
     'ssl.enable': 'true',
     'ssl.port': '0',
-    'ssl.cert_file': fixture('cert.pem'),
-    'ssl.key_file': fixture('key.pem'),
+    'ssl.cert_file': join(folder, 'cert.pem'),
+    'ssl.key_file': join(folder, 'key.pem'),
     'ssl.client-ca': join(folder, 'client-ca.pem'),
     'server.endpoint': `tcp://127.0.0.1:0,unix://${join(folder, 'door.sock')}`,
     'admin.endpoint': `tcp://127.0.0.1:0,unix://${join(folder, 'admin.sock')}`,
@@ -134,6 +144,21 @@ describe('both workers serve', () => {
       assert.deepEqual(await ask(), [200, null])
       assert.equal((await ask(stranger))[0], 401)
     }
+  })
+
+  it('a certificate that a reload has brought, and no other one', async () => {
+    const before = { cert: String(serverCa), key: readFileSync(fixture('key.pem'), 'utf8') }
+    writeCertificate(renewed)
+    assert.equal((await api(doors, 'POST', '/reload', {})).applied, true)
+    const { port } = new URL(addresses.document[1] ?? '')
+    for (let turn = 0; turn < CONNECTIONS; turn += 1) {
+      const socket = connectTls({ host: '127.0.0.1', port: Number(port), rejectUnauthorized: false })
+      await once(socket, 'secureConnect')
+      assert.equal(socket.getPeerCertificate().subject.CN, 'renewed')
+      socket.destroy()
+    }
+    writeCertificate(before)
+    assert.equal((await api(doors, 'POST', '/reload', {})).applied, true)
   })
 })
 
