@@ -52,7 +52,7 @@ function Cards({ account, resource }: Readonly<{ account: AccountView; resource:
     )
   const factor = (
     <Card title={texts.secondFactor}>
-      <SecondFactor state={account.totp} onChange={resource.reload} />
+      <SecondFactor account={account} onChange={resource.reload} />
     </Card>
   )
   const canRemovePassword = account.hasPassword && !account.isAdministrator

@@ -20,7 +20,8 @@ interface Codes {
   readonly recoveryCodes: readonly string[]
 }
 
-export function SecondFactor({ state, onChange }: Readonly<{ state: AccountView['totp']; onChange: () => void }>) {
+export function SecondFactor({ account, onChange }: Readonly<{ account: AccountView; onChange: () => void }>) {
+  const { needsPasskey, totp: state } = account
   const { query } = useRoute()
   const [enrolment, setEnrolment] = useState<Enrolment>()
   const begin = () => withPassword((proof) => api.post<Enrolment>('/account/totp', proof)).then(setEnrolment)
@@ -32,6 +33,7 @@ export function SecondFactor({ state, onChange }: Readonly<{ state: AccountView[
   }
   return (
     <div class="inside stack">
+      {needsPasskey && <ByPasskey codesLeft={state.recoveryCodesLeft} />}
       {state.isEnabled ? <Enabled codesLeft={state.recoveryCodesLeft} /> : <Disabled onBegin={begin} />}
       {enrolment && <Enrol enrolment={enrolment} onClose={() => setEnrolment(undefined)} onDone={finish} />}
       {query['do'] === 'new-codes' && <ReplaceCodes onDone={finish} />}
@@ -42,11 +44,29 @@ export function SecondFactor({ state, onChange }: Readonly<{ state: AccountView[
 
 const FEW_CODES = 3
 
+const CodesLeft = ({ count }: { readonly count: number }) => (
+  <Badge tone={count < FEW_CODES ? 'warning' : undefined}>{texts.totp.codesLeft(count)}</Badge>
+)
+
+const ByPasskey = ({ codesLeft }: { readonly codesLeft: number }) => (
+  <>
+    <div class="row">
+      <Badge tone="success">{texts.totp.byPasskey}</Badge>
+      <CodesLeft count={codesLeft} />
+    </div>
+    <div class="row">
+      <Button onClick={() => openDialog('new-codes')}>
+        {codesLeft === 0 ? texts.totp.firstCodes : texts.totp.newCodes}
+      </Button>
+    </div>
+  </>
+)
+
 const Enabled = ({ codesLeft }: { readonly codesLeft: number }) => (
   <>
     <div class="row">
       <Badge tone="success">{texts.totp.on}</Badge>
-      <Badge tone={codesLeft < FEW_CODES ? 'warning' : undefined}>{texts.totp.codesLeft(codesLeft)}</Badge>
+      <CodesLeft count={codesLeft} />
     </div>
     <div class="row">
       <Button onClick={() => openDialog('new-codes')}>{texts.totp.newCodes}</Button>

@@ -27,6 +27,8 @@ export const texts = {
   totp: {
     text: 'An app on your phone shows a code that changes every 30 seconds. From then on a sign-in needs the password and the code.',
     on: 'one-time codes are on',
+    byPasskey: 'your passkeys are the second factor',
+    firstCodes: 'Create recovery codes',
     codesLeft: (count: number) => `${plural(count, 'recovery code', 'recovery codes')} left`,
     setUp: 'Set up one-time codes',
     scan: 'Scan this code with an authenticator app, then type the code that the app shows.',

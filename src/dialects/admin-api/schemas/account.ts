@@ -44,6 +44,7 @@ export const ACCOUNT = namedObject('Account', {
   mustChangePassword: flag(),
   'mustSetUpFactor?': flag(),
   'expires?': text('From then on the user cannot sign in; absent: never.'),
+  'needsPasskey?': flag('A role of yours needs a second factor, and your passkeys are it.'),
   totp: object({ isEnabled: flag(), recoveryCodesLeft: integer() }),
   'database?': text('The name of your own database at the document door, if you may use it.'),
   passwordRules: PASSWORD_RULES,

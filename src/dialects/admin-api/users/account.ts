@@ -126,6 +126,7 @@ async function showAccount(deps: OperationDeps, account: Account, recoveryCodesL
     mustChangePassword: account.mustChangePassword === true,
     ...(account.mustSetUpFactor && { mustSetUpFactor: true }),
     ...(account.expiresAt !== undefined && { expires: renderUtcTime(account.expiresAt) }),
+    ...(account.needsPasskey && { needsPasskey: true }),
     totp: { isEnabled: account.totp !== undefined, recoveryCodesLeft },
     ...(database !== undefined && { database }),
     passwordRules: listRuleTexts(deps.passwordRules()),
