@@ -153,6 +153,21 @@ describe('what a passkey has signed is refused', () => {
     assert.deepEqual(errorOf(await call('POST', '/account/totp', { current_password: 'wrong' })), NEEDS_PASSWORD)
   })
 
+  it('longer ago than admin.reauthenticate-after', async (t) => {
+    const { document } = await startServer(t, { admin: { 'reauthenticate-after': 1 } })
+    const users = createAccounts(document)
+    const { device } = await createPasskeyUsers(document).addPasskey(await users.addUser('late'))
+    const { call, sign } = await openByPasskey(document, device)
+    const proof = await sign('POST /account/totp')
+    // a session of the password that was opened after it is too old: twice, because the times are whole seconds
+    for (const _time of [1, 2]) {
+      const session = await users.openBrowser('late')
+      while ((await session.call('POST', '/account/totp', {})).status === 200);
+    }
+    assert.deepEqual(errorOf(await call('POST', '/account/totp', proof)), NEEDS_PASSWORD)
+    assert.equal((await call('POST', '/account/totp', await sign('POST /account/totp'))).status, 200)
+  })
+
   it('with an access token or Basic, which have no session', async () => {
     const { device } = await addPasskey(await addUser('basic'))
     const body = { request: 'POST /account/totp' }

@@ -371,11 +371,19 @@ describe('where a second factor is on or required', () => {
     const as = await addUser('lea')
     const { device } = await addPasskey(as)
     const { browser } = await openBrowser('lea')
+    const { token } = (await ask(as, 'POST', '/account/tokens', { name: 'ci', expires: '2099-01-01' })).json
+    const paths = { document: '/_session', multiModel: '/_api/user/lea' } as const
+    const useToken = (door: keyof typeof paths) => send(server[door], { path: paths[door], as: `lea:${token}` })
+    assert.equal((await useToken('document')).status, 200)
+    assert.equal((await useToken('multiModel')).status, 200)
     const byPasskey = await signIn({ passkey: await signWith(device) })
     await ask(AS_ADMIN, 'PUT', '/users/lea/roles', { roles: ['staff'] })
     assert.equal((await browser.ask('/session')).json.name, null)
     assert.equal(await nameOfSession(byPasskey), 'lea')
     await assertPasswordRefused(as)
+    // as with TOTP, Basic has no place for a second factor, also with an access token
+    assert.equal((await useToken('document')).status, 401)
+    assert.equal((await useToken('multiModel')).status, 401)
   })
 
   it('the last passkey is removed by a session that proved it; then a second factor must be set up', async () => {

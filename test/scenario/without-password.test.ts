@@ -139,10 +139,15 @@ describe('a user without a password keeps', () => {
   })
 })
 
-it('an administrator keeps the password', async () => {
-  const { device } = await addPasskey(AS_ADMIN)
-  await addPasskey(AS_ADMIN)
-  await addUser('admin-twin')
-  const { call, sign } = await openByPasskey(url, device)
-  assert.deepEqual(errorOf(await call('DELETE', PATH, await sign(`DELETE ${PATH}`))), [404, 'not_found'])
+it('an administrator keeps the password, and so does one who is a user of the name too', async () => {
+  await addUser('twin')
+  assert.equal((await ask(AS_ADMIN, 'POST', '/administrators', { name: 'twin', password: PASSWORD })).status, 200)
+  for (const as of [AS_ADMIN, `twin:${PASSWORD}`]) {
+    const { device } = await addPasskey(as)
+    await addPasskey(as)
+    const { call, sign } = await openByPasskey(url, device)
+    const removed = await call('DELETE', PATH, await sign(`DELETE ${PATH}`))
+    assert.deepEqual(errorOf(removed), [409, 'conflict'])
+    assert.match(removed.json.reason, /keep their password/)
+  }
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { limitedUser as anyUser } from './arbitrary.ts'
-import { readingsOf, toUser, writeDump } from './read.ts'
+import { PASSKEY, readingsOf, toUser, writeDump } from './read.ts'
 
 const HEAD = '{"cardea":"directory","version":1}'
 const END = '{"end":"directory"}'
@@ -13,11 +13,6 @@ const dump = (...lines: readonly (string | object)[]): string =>
 const readBetween = (...lines: readonly (string | object)[]) => readingsOf(dump(...lines), 'cardea').slice(1, -1)
 
 const toId = (at: number) => Buffer.from([at, 0, 0]).toString('base64url')
-
-const PASSKEY = {
-  ...{ id: 'AAAA', publicKey: 'BBBB', label: 'laptop', createdAt: 1, rpId: 'localhost' },
-  ...{ transports: ['internal'], isSynced: false },
-}
 
 const withPasskeys = (...changes: readonly object[]) => ({
   user: { name: 'ann', passkeys: changes.map((change) => ({ ...PASSKEY, ...change })) },

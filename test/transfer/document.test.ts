@@ -5,7 +5,7 @@ import { createEmptyUser } from '../../src/directory/users/revisions.ts'
 import type { User } from '../../src/directory/users/user.ts'
 import { writeDocument } from '../../src/transfer/document.ts'
 import { user as anyUser, members, name, pbkdf2, roles, simple } from './arbitrary.ts'
-import { ID_PREFIX, readDump, readingsOf, readUserOf, reasonOf, toUser, writeDump } from './read.ts'
+import { ID_PREFIX, PASSKEY, readDump, readingsOf, readUserOf, reasonOf, toUser, writeDump } from './read.ts'
 
 const HASH = { password_scheme: 'pbkdf2', pbkdf2_prf: 'sha256', salt: 's', iterations: 10, derived_key: 'ab' }
 const ANN = {
@@ -170,8 +170,8 @@ describe('writing user documents', () => {
   it('names everything else that a document does not hold', () => {
     const multiModel = { ...BOB.multiModel, extra: { team: 'x' }, config: { theme: 'dark' } }
     const address = { text: 'bob@example.com', verifiedAt: 1 }
-    const { losses } = write({ ...BOB, multiModel, links: [LINK], address })
-    assert.deepEqual(losses, ['links', 'address', 'extra', 'config'])
+    const { losses } = write({ ...BOB, multiModel, links: [LINK], passkeys: [PASSKEY], address })
+    assert.deepEqual(losses, ['links', 'passkeys', 'address', 'extra', 'config'])
   })
 
   it('is the inverse of reading', () => {

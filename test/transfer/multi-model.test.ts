@@ -5,9 +5,10 @@ import fc from 'fast-check'
 import { createEmptyUser } from '../../src/directory/users/revisions.ts'
 import type { User } from '../../src/directory/users/user.ts'
 import { createHasher } from '../../src/passwords/hasher.ts'
+import { NO_PASSWORD } from '../../src/passwords/schemes.ts'
 import { writeMultiModelUser } from '../../src/transfer/multi-model.ts'
 import { user as anyUser, salted } from './arbitrary.ts'
-import { readDump, readingsOf, readUserOf, reasonOf, toUser, writeDump } from './read.ts'
+import { PASSKEY, readDump, readingsOf, readUserOf, reasonOf, toUser, writeDump } from './read.ts'
 
 const HASH = '14af9cd53b0ef83109c84a633203b213a3f6e5533a389cf5ca03a6b836133a54'
 const SIMPLE = { method: 'sha256', salt: '1a2b3c4d', hash: HASH }
@@ -144,6 +145,8 @@ describe('writing users of ArangoDB', () => {
     ['a salted password', BOB, HASH, []],
     ['a password of another scheme', PBKDF2, '0'.repeat(64), ['password']],
     ['a second factor', TOTP, '0'.repeat(64), ['second_factor', 'members']],
+    ['passkeys', { ...BOB, passkeys: [PASSKEY] }, HASH, ['passkeys']],
+    ['no password', { ...BOB, password: NO_PASSWORD }, '0'.repeat(64), []],
   ]
   for (const [row, user, hash, losses] of LOSSES) {
     it(`with ${row}`, () => {

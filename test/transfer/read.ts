@@ -1,5 +1,5 @@
 import { toNewUser } from '../../src/directory/users/revisions.ts'
-import type { User, UserDraft } from '../../src/directory/users/user.ts'
+import type { Passkey, User, UserDraft } from '../../src/directory/users/user.ts'
 import type { StoredPassword } from '../../src/passwords/schemes.ts'
 import { DumpReader, type Found } from '../../src/transfer/dump.ts'
 import type { FormatName } from '../../src/transfer/format-names.ts'
@@ -51,4 +51,9 @@ export function toUser(draft: UserDraft): User {
     password && 'stored' in password ? password.stored : NO_PASSWORD,
     undefined,
   )
+}
+
+export const PASSKEY: Passkey = {
+  ...{ id: 'AAAA', publicKey: 'BBBB', label: 'laptop', createdAt: 1, rpId: 'localhost' },
+  ...{ transports: ['internal'], isSynced: false },
 }

@@ -115,7 +115,7 @@ export const PASSKEY_OPERATIONS = {
     ...PROOF,
     reply: object({ hasPassword: flag() }),
     async run(deps, call) {
-      const { name } = await requireExistingUser(deps, requireAccountName(call))
+      const name = requireAccountName(call)
       if (deps.directory.isAdministrator(name)) throw new Refusal('conflict', { reason: KEEPS_PASSWORD })
       await call.requester?.requirePassword(call.body.current_password)
       // so that it is known to work
