@@ -10,12 +10,16 @@ import { writeAuditOptions } from './options.ts'
 import { WRITE_RULES } from './watch.ts'
 
 const WRITE_EVENTS = {
-  'document.written': EVENT.done('document written', 'Documents of {database} were written', {
+  'document.written': EVENT.done('document written', 'The database {database} was written to', {
     database: EVENT.text('Database.'),
     method: EVENT.text('Method of the request.'),
     document: EVENT.optional(EVENT.text('Id of the document, if it is one.')),
     revision: EVENT.optional(EVENT.text('Its new revision, if the response names it.')),
-    endpoint: EVENT.optional(EVENT.text('Endpoint of the database if it is no document, such as `_bulk_docs`.')),
+    endpoint: EVENT.optional(
+      EVENT.text(
+        'Endpoint of the database if it is no document, such as `_bulk_docs`; `/`: the database was created or removed.',
+      ),
+    ),
     count: EVENT.optional(EVENT.number('How many documents the response to a bulk write reports as written.')),
   }),
 }

@@ -26,18 +26,26 @@ export const WRITE_RULES: DocumentDoorRules = { createWatch }
 
 /** Everything that the table of reading requests does not name is a write, and so is a checkpoint. */
 function isWritten({ method, path: { segments } }: RequestContext, databases: readonly string[]): boolean {
-  if (databases.length === 0) return false
+  if (databases.length === 0 || (READING_METHODS.has(method) && !runsFunction(segments))) return false
   const { level, maxBodyBytes, isRewrite } = findNeed(method, segments)
   // a rewrite may lead to any database
   const isListed = isRewrite || databases.includes(segments[0] ?? '') || databases.includes('*')
   return isListed && (level === 'rw' || maxBodyBytes !== undefined)
 }
 
+const READING_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/** CouchDB runs these with every method. */
+const runsFunction = (segments: readonly string[]): boolean =>
+  segments.some((segment, index) => index > 0 && /(?:^|\/)_(?:update|rewrite)(?:\/|$)/.test(segment))
+
 function toFields({ method, path: { segments } }: RequestContext) {
   const [database = '', first = '', second = '', third = ''] = segments
   const isFolder = (first === '_design' || first === '_local') && second !== ''
   const isDocument = isFolder ? !third.startsWith('_') : first !== '' && !first.startsWith('_')
   if (isDocument) return { database, method, document: isFolder ? `${first}/${second}` : first }
+  // POST creates a document, which the response names
+  if (first === '') return method === 'POST' ? { database, method } : { database, method, endpoint: '/' }
   return { database, method, endpoint: segments.slice(1).findLast((segment) => segment.startsWith('_')) }
 }
 

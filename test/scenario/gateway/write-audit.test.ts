@@ -1,7 +1,7 @@
 // `audit.writes`: who wrote what through the gateway of the document door.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { basic, send } from '../../support/request.ts'
+import { AS_ADMIN, basic, send } from '../../support/request.ts'
 import { startServer } from '../../support/server.ts'
 import { beforeDocument, openBackend } from '../../support/upstream.ts'
 import { waitUntil } from '../../support/wait.ts'
@@ -50,6 +50,7 @@ for (const [line, expected] of [
   ['POST /shop/_bulk_docs?replicated', { endpoint: '_bulk_docs' }],
   ['GET /shop/_design/app/_update/f/doc', { endpoint: '_update', document: 'doc', revision: '5-h' }],
   ['POST /shop/_compact', { endpoint: '_compact' }],
+  ['HEAD /shop/_design/app%2F_update%2Ff', { document: '_design/app/_update/f' }],
   ['PUT /shop/_local/0123456789abcdef0123456789abcdef', { document: '_local/0123456789abcdef0123456789abcdef' }],
 ] as const)
   test(`${line} leaves a record`, async () => {
@@ -69,11 +70,31 @@ test('reads, failures and other databases leave none', async () => {
   written.length = 0
   for (const line of ['GET /shop/doc', 'POST /shop/_find', 'PUT /shop/busy', 'PUT /market/doc', 'GET /shop/_changes'])
     await ask(line)
+  // the table has no row for the last two
+  for (const line of ['GET /shop/_purged_infos_limit', 'HEAD /shop/_new_endpoint', 'OPTIONS /shop/_new_endpoint'])
+    await ask(line)
   await ask('PUT /shop/doc')
   await waitUntil(() => written.length > 0)
   assert.deepEqual(
     written.map(({ document }) => document),
     ['doc'],
+  )
+})
+
+test('a database that is created or removed leaves a record', async () => {
+  written.length = 0
+  for (const [method, path] of [
+    ['PUT', '/shop'],
+    ['DELETE', '/shop/'],
+  ] as const)
+    await send(server.document, { method, path, as: AS_ADMIN })
+  await waitUntil(() => written.length > 1)
+  assert.deepEqual(
+    written.map(({ method, database, document, endpoint }) => [method, database, document, endpoint]),
+    [
+      ['PUT', 'shop', undefined, '/'],
+      ['DELETE', 'shop', undefined, '/'],
+    ],
   )
 })
 
