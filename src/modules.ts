@@ -43,6 +43,7 @@ import { providers } from './modules/providers/index.ts'
 import { tracing } from './modules/tracing/index.ts'
 import { userDatabases } from './modules/user-databases/index.ts'
 import { writeAudit } from './modules/write-audit/index.ts'
+import type { HealthCheck } from './observe/health.ts'
 import { CORE_EVENTS, type EventTable } from './observe/security-event-table.ts'
 import type { Tracing } from './observe/tracing.ts'
 import type { Engine } from './store/engine.ts'
@@ -106,6 +107,9 @@ export const openExternalSignIn = async (core: ModuleCore): Promise<ExternalSign
 
 export const openJobKinds = (core: ModuleCore): JobKinds =>
   Object.assign({}, ...MODULES.map(({ jobs }) => jobs?.(core)))
+
+export const listModuleHealth = (core: ModuleCore): readonly HealthCheck[] =>
+  MODULES.flatMap(({ health }) => health?.(core) ?? [])
 
 /** Called with each user that has opened a session. */
 export function createOnSignIn(core: ModuleCore): OnSignIn {

@@ -66,6 +66,8 @@ export interface Module {
   readonly userSource?: (core: SourceCore) => Promise<OpenedSource | undefined>
   /** Follows the work of each request; `undefined`: it is not wanted. At most one module brings it. */
   readonly tracing?: (core: StartedCore) => Promise<Tracing | undefined>
+  /** What the health of a server has besides the parts of the core. */
+  readonly health?: (core: ModuleCore) => readonly HealthCheck[]
   readonly onSignIn?: (core: ModuleCore) => OnSignIn
   /** A file that `cardea start` adds to the configuration, so that later starts need no flag. An existing one is kept. */
   readonly startFile?: (settings: Config) => StartFile | undefined

@@ -24,7 +24,14 @@ import type { LiveConfig } from '../live-config/live-config.ts'
 import { toPasswordRules } from '../live-config/password-settings.ts'
 import { createSecretsOverview, type LiveSecretsOverview } from '../live-config/secrets-overview.ts'
 import { createSettingsEditor } from '../live-config/settings-editor.ts'
-import { checkStored, explainDocumentChecks, findUserDatabase, OPERATIONS, openJobKinds } from '../modules.ts'
+import {
+  checkStored,
+  explainDocumentChecks,
+  findUserDatabase,
+  listModuleHealth,
+  OPERATIONS,
+  openJobKinds,
+} from '../modules.ts'
 import { type CheckHealth, createHealth, createHealthLog, type HealthCheck } from '../observe/health.ts'
 import { joinMetrics, type ReadJoined } from '../observe/joined-metrics.ts'
 import { type Metrics, renderCopy } from '../observe/metrics.ts'
@@ -156,6 +163,7 @@ function createHealthCheck(
     ...gateway.readiness.checks(),
     ...external.checks,
     ...listJobChecks(jobs, store, clock),
+    ...listModuleHealth(core),
     ...(core.source?.checks ?? []),
     ...(listTlsSources(config.get()).length > 0 ? [certificates] : []),
     ...listNodeChecks(),

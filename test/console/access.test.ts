@@ -9,6 +9,7 @@ import { AS_ADMIN, send } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
 import { startServer } from '../support/server.ts'
 import { beforeDocument } from '../support/upstream.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const PASSWORD = 'analytical-engine'
 const scope = createSharedScope()
@@ -26,6 +27,9 @@ const signIn = (name: string, userAgent: string) =>
     headers: { 'User-Agent': userAgent },
     body: { name, password: PASSWORD },
   })
+
+const readRefused = async (url: string): Promise<readonly object[]> =>
+  (await send(url, { path: '/_cardea/api/databases/of-users', as: AS_ADMIN })).json.refused
 
 let page: Page
 let open: Window['open']
@@ -241,10 +245,18 @@ describe('the databases page', { skip: NO_BROWSER }, () => {
     securities.set('billing', {})
   })
 
-  it('has no part for an ArangoDB that is not configured, and does not call databases missing that it cannot list', async (t) => {
+  it('shows databases of users that wait or were refused, has no part for an ArangoDB that is not configured, and does not call databases missing that it cannot list', async (t) => {
     const { couchdb: other } = await openDatabases(t, ['mail'])
-    const { document: url } = await startServer(t, beforeDocument(other.url))
+    const enabled = { 'user-databases': { enabled: true, wait: 0 } }
+    const { document: url, cardea } = await startServer(t, beforeDocument(other.url), enabled)
+    // the CouchDB of this test creates none, and the second name is too long for one
+    for (const name of ['ada', 'x'.repeat(116)]) await cardea.users.create({ name, password: PASSWORD })
     const window = await openAsAdmin(t, browser, { url, at: '#/databases/mail' })
+    await window.page.getByText(/^Databases of users that wait to be created or changed: [12]\./).waitFor()
+    await waitUntil(async () => (await readRefused(url)).length > 0)
+    await window.page.reload()
+    await window.page.getByText('does not get userdb-78787878').waitFor()
+    await window.page.getByText('Databases of users that wait to be created or changed: 1.').waitFor()
     await window.page.getByRole('row', { name: 'mail' }).waitFor()
     await window.page.getByRole('complementary', { name: 'mail' }).getByText('Access in CouchDB').waitFor()
     assert.equal(await window.page.getByText('ArangoDB').count(), 0)

@@ -11,8 +11,8 @@ import type { Scope } from '../support/scope.ts'
 import { openBackend, UPSTREAM_SECRET } from '../support/upstream.ts'
 import { waitUntil } from '../support/wait.ts'
 
-const toConfig = (url: string): string =>
-  `${CONFIG}[upstream]\ndocument = ${url}\ndocument-secret = ${UPSTREAM_SECRET}\n[user-databases]\nenabled = true\n`
+const toConfig = (url: string, prefix = 'userdb-'): string =>
+  `${CONFIG}[upstream]\ndocument = ${url}\ndocument-secret = ${UPSTREAM_SECRET}\n[user-databases]\nenabled = true\nprefix = ${prefix}\n`
 
 async function openScene(scope: Scope) {
   const database = await openPouchdbServer(scope, { mayReach: bySecurity })
@@ -64,7 +64,7 @@ it('a killed server goes on where it was', async (t) => {
 
 describe('cardea check', () => {
   const RIGHT = { enable: 'false', database_prefix: 'userdb-' }
-  const ROWS: Readonly<Record<string, readonly [status: number, body: object, line: RegExp]>> = {
+  const ROWS: Readonly<Record<string, readonly [status: number, body: object, line: RegExp, prefix?: string]>> = {
     'says that Cardea may create databases': [200, RIGHT, /^ok +user databases +Cardea may create them$/m],
     'finds a server that refuses it': [
       403,
@@ -81,14 +81,25 @@ describe('cardea check', () => {
       { ...RIGHT, database_prefix: 'u-' },
       /^warning +user databases +user-databases\.prefix is userdb-, and that of couch_peruser in CouchDB u-$/m,
     ],
+    'warns of both': [
+      200,
+      { enable: 'true', database_prefix: 'u-' },
+      /^warning +user databases +user-databases\.prefix is userdb-[^\n]+ u-$[\s\S]+^warning[^\n]+CouchDB creates databases for users, too$/m,
+    ],
+    'does not compare the prefix of a daemon that was never used': [
+      200,
+      RIGHT,
+      /^ok +user databases +Cardea may create them$/m,
+      'app-',
+    ],
   }
-  for (const [name, [status, body, line]] of Object.entries(ROWS))
+  for (const [name, [status, body, line, prefix]] of Object.entries(ROWS))
     it(name, async (t) => {
       const backend = await openBackend(t, (request, response) => {
         const isAsked = request.url === '/_node/_local/_config/couch_peruser'
         response.writeHead(isAsked ? status : 200, { 'Content-Type': 'application/json' })
         response.end(JSON.stringify(isAsked ? body : {}))
       })
-      assert.match((await makeManaged(t, toConfig(backend.url)).cardea(['check'])).stdout, line)
+      assert.match((await makeManaged(t, toConfig(backend.url, prefix)).cardea(['check'])).stdout, line)
     })
 })

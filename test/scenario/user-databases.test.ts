@@ -222,6 +222,8 @@ describe('an existing database', () => {
     assert.deepEqual(database.securities.get(name), FOREIGN)
     const reason = 'the database exists, and its _security names other users'
     assert.deepEqual(await showState(server, 'ada'), { server: 'CouchDB', database: name, state: 'refused', reason })
+    const health = await send(server.document, { path: '/_cardea/api/overview', as: AS_ADMIN })
+    assert.match(health.body, /databases of users that need a decision: 1/)
     const refused = server.takeEvents().filter(({ event }) => event === 'user-database.refused')
     assert.deepEqual(
       refused.map(({ subject, reason: why }) => [subject, why]),

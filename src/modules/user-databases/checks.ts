@@ -2,9 +2,12 @@
 import { messageOf } from '../../base/errors.ts'
 import { isJsonObject } from '../../base/json.ts'
 import type { Settings } from '../../config/settings.ts'
-import type { FindDatabase, Finding, ModuleCheck } from '../module.ts'
+import { askStore, type HealthCheck, type HealthProblem } from '../../observe/health.ts'
+import type { Engine } from '../../store/engine.ts'
+import type { FindDatabase, Finding, ModuleCheck, ModuleCore } from '../module.ts'
 import { createAsk, type ServerReply } from './server.ts'
 import { type DatabaseDoor, listDoors, SERVERS } from './settings.ts'
+import { countRefused } from './wishes.ts'
 
 export const USER_DATABASE_CHECK: ModuleCheck = {
   name: 'user databases',
@@ -50,24 +53,47 @@ async function checkDoor(
   }
 }
 
+/** That of CouchDB, unless its configuration says another. */
+const DEFAULT_PREFIX = 'userdb-'
+
 /** CouchDB's own daemon must not do it too: it knows only users that are copied to CouchDB. */
 function comparePeruser({ body }: ServerReply, prefix: string): readonly Finding[] {
   const read = (name: string) => (isJsonObject(body) ? body[name] : undefined)
-  const other = read('database_prefix') ?? 'userdb-'
-  if (other !== prefix)
-    return [
-      {
-        level: 'warning',
-        message: `user-databases.prefix is ${prefix}, and that of couch_peruser in CouchDB ${String(other)}`,
-        advice: 'Set both to the prefix of the databases that users have.',
-      },
-    ]
-  if (read('enable') !== 'true') return []
-  return [
-    {
+  const other = read('database_prefix') ?? DEFAULT_PREFIX
+  const isEnabled = read('enable') === 'true'
+  const findings: Finding[] = []
+  // another one that is set is that of databases which users have
+  if (other !== prefix && (isEnabled || other !== DEFAULT_PREFIX))
+    findings.push({
+      level: 'warning',
+      message: `user-databases.prefix is ${prefix}, and that of couch_peruser in CouchDB ${String(other)}`,
+      advice: 'Set both to the prefix of the databases that users have.',
+    })
+  if (isEnabled)
+    findings.push({
       level: 'warning',
       message: 'CouchDB creates databases for users, too',
       advice: 'Set enable = false in [couch_peruser] of CouchDB.',
-    },
-  ]
+    })
+  return findings
+}
+
+/** The same for the operator who starts a server. One that cannot be asked is a matter of `cardea check`. */
+export async function noteDaemon({ config, gateway }: ModuleCore): Promise<readonly string[]> {
+  const values = config.get()
+  const database = listDoors(values).includes('document') ? gateway.find('document') : undefined
+  if (!database) return []
+  const findings = await checkDoor('document', values, database)
+  return findings.filter(({ level }) => level === 'warning').map(({ message, advice }) => `${message}. ${advice}`)
+}
+
+/** Databases that an administrator has to decide about. Requests of other users do not need them. */
+export const listHealth = ({ config, kernel }: ModuleCore): readonly HealthCheck[] =>
+  config.get()['user-databases'].enabled
+    ? [{ name: 'user-databases', find: () => findRefused(kernel.store.statements) }]
+    : []
+
+async function findRefused(statements: Engine): Promise<HealthProblem | undefined> {
+  const count = await askStore(countRefused(statements), 0)
+  return count === 0 ? undefined : { reason: `databases of users that need a decision: ${count}`, isWarning: true }
 }

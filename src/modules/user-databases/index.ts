@@ -5,7 +5,7 @@
  */
 import { EVENT } from '../../observe/security-event-table.ts'
 import { defineModule } from '../module.ts'
-import { USER_DATABASE_CHECK } from './checks.ts'
+import { listHealth, noteDaemon, USER_DATABASE_CHECK } from './checks.ts'
 import { CREATE_MISSING, GIVE, LIST_WITHOUT_USER } from './commands.ts'
 import { USER_DATABASE_OPERATIONS } from './operations.ts'
 import { userDatabasesOptions } from './options.ts'
@@ -48,6 +48,8 @@ export const userDatabases = defineModule({
   operations: USER_DATABASE_OPERATIONS,
   store: { onUserChange: followUsers },
   jobs: createJobKinds,
+  health: listHealth,
+  startNotes: noteDaemon,
   onSignIn: createWelcome,
   async findOwnDatabase(account, settings, statements) {
     const database = findOwnDatabase(account, settings)
