@@ -1,5 +1,6 @@
 // In front of a real CouchDB. CONTRIBUTING.md says how to run this.
 import { test } from 'node:test'
+import { CAPABILITY_OPTIONS, testCapabilities } from './capabilities.ts'
 import { COUCHDB_URL, connectCouchdb } from './couchdb.ts'
 import { testFeeds } from './feeds.ts'
 import { GRANT_OPTIONS, testGrants } from './grants.ts'
@@ -27,6 +28,7 @@ function testAll(): void {
       testUploads(scene)
     })
   testInFront(couchdb, 'jwt', testGrants, GRANT_OPTIONS)
+  testInFront(couchdb, 'jwt', testCapabilities, CAPABILITY_OPTIONS)
   testInFront(couchdb, 'jwt', testUsers, USER_OPTIONS)
   testGuide(couchdb)
 }

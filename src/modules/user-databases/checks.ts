@@ -7,7 +7,7 @@ import type { Engine } from '../../store/engine.ts'
 import type { FindDatabase, Finding, ModuleCheck, ModuleCore } from '../module.ts'
 import { createAsk, type ServerReply } from './server.ts'
 import { type DatabaseDoor, listDoors, SERVERS } from './settings.ts'
-import { countRefused } from './wishes.ts'
+import { countUndecided } from './wishes.ts'
 
 export const USER_DATABASE_CHECK: ModuleCheck = {
   name: 'user databases',
@@ -94,6 +94,6 @@ export const listHealth = ({ config, kernel }: ModuleCore): readonly HealthCheck
     : []
 
 async function findRefused(statements: Engine): Promise<HealthProblem | undefined> {
-  const count = await askStore(countRefused(statements), 0)
+  const count = await askStore(countUndecided(statements), 0)
   return count === 0 ? undefined : { reason: `databases of users that need a decision: ${count}`, isWarning: true }
 }

@@ -40,7 +40,7 @@ const STATEMENTS = toStatements(
       ORDER BY door, database`,
     listRefused: `SELECT name, door, database, state, reason FROM cardea_user_databases WHERE state = 'refused'
       ORDER BY name, door, database LIMIT 1000`,
-    countRefused: `SELECT count(*) AS count FROM cardea_user_databases WHERE state = 'refused'`,
+    countUndecided: `SELECT count(*) AS count FROM cardea_user_databases WHERE state = 'refused'`,
     removeRecords: 'DELETE FROM cardea_user_databases WHERE name = $1 RETURNING name, door, database, state, reason',
     findUser: 'SELECT name FROM cardea_users WHERE name = $1 AND is_live = 1',
     countJobs: `SELECT count(*) AS waiting, coalesce(max(problem), '') AS problem FROM cardea_jobs
@@ -203,8 +203,8 @@ export async function listWanted(
   })
 }
 
-export const countRefused = async (statements: Engine): Promise<number> =>
-  numberOf((await statements.ask(one(STATEMENTS.countRefused)))[0], 'count')
+export const countUndecided = async (statements: Engine): Promise<number> =>
+  numberOf((await statements.ask(one(STATEMENTS.countUndecided)))[0], 'count')
 
 /** At most a thousand. */
 export const listRefused = async (statements: Engine): Promise<readonly DatabaseRecord[]> =>

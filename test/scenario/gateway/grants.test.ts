@@ -46,7 +46,7 @@ const closed = await startServer({ after }, beforeDocument(backend.url), OPTIONS
 const off = await startServer({ after }, beforeDocument(backend.url))
 
 const GRANTS = {
-  ada: { shop: 'ro', market: 'rw', 'a/b': 'rw', 'team/_replicator': 'rw', _system: 'rw' },
+  ada: { shop: 'ro', market: 'rw', 'a/b': 'rw', 'team/_replicator': 'rw', 'c+d$(e)': 'ro', _system: 'rw' },
   eve: { '*': 'rw', secret: 'none' },
   root: { '*': 'rw', _system: 'none' },
   max: { '*': 'ro', open: 'rw' },
@@ -118,6 +118,10 @@ const rows: readonly (readonly [who: string, line: string, refusal?: string])[] 
   ['ada', 'PUT /a%2fb/_design/x'],
   ['ada', 'GET /market/_design/app/_update/f'],
   ['ada', 'GET /market/_design/app/_rewrite/x', REWRITE],
+  ['ada', 'GET /c+d$(e)/doc'],
+  ['ada', 'GET /c%2Bd%24%28e%29/doc'],
+  ['ada', 'PUT /c%2bd$(e)/doc', READ_ONLY],
+  ['ada', 'GET /c%20d$(e)/doc', NOT_FOUND],
   ['ada', 'GET /secret/doc', NOT_FOUND],
   ['ada', 'GET /a/b', NOT_FOUND],
   ['ada', 'GET /SHOP/doc', NOT_FOUND],

@@ -10,5 +10,6 @@ export const texts = {
   },
   waiting: (count: number, problem?: string) =>
     `Databases of users that wait to be created or changed: ${count}.${problem === undefined ? '' : ` ${problem}`}`,
-  refused: (database: string, user: string, reason: string) => `${user} does not get ${database}: ${reason}. To decide: cardea databases give ${user}`,
+  refused: (database: string, user: string, reason: string) =>
+    `${user} does not get ${database}: ${reason}. To decide: cardea databases give ${user}`,
 } as const
