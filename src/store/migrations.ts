@@ -474,6 +474,16 @@ export const MIGRATIONS: readonly Migration[] = [
     DROP INDEX cardea_user_databases_state;
     CREATE INDEX cardea_user_databases_state ON cardea_user_databases (state, name, door, database);`,
   },
+  // What only Cardea knows of users that are being written to a CouchDB.
+  forBoth(
+    31,
+    'intended changes of users in CouchDB',
+    `
+    CREATE TABLE cardea_mirror_intents (
+      name text COLLATE "C" NOT NULL PRIMARY KEY,
+      data text NOT NULL
+    );`,
+  ),
 ]
 
 /** The schema of this version. */

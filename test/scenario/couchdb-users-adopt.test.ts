@@ -84,7 +84,7 @@ describe('users of Cardea become users of CouchDB', () => {
     const { users, startOwn } = await openScene(t, BEFORE)
     const own = await startOwn()
     await addUsers(own)
-    const plan = { checked: 3, created: 2, replaced: ['bob'], kept: ['grace'] }
+    const plan = { checked: 3, created: 2, replaced: ['bob'], kept: ['grace'], held: [] }
     assert.deepEqual((await own.api('GET', '/directory/adoption')).json, plan)
     assert.deepEqual((await own.api('GET', '/directory/others')).json, { names: ['eve'] })
     assert.equal((await own.api('POST', '/directory/adoption', { replace: true })).status, 409)
@@ -106,6 +106,36 @@ describe('users of Cardea become users of CouchDB', () => {
     await now.api('POST', '/directory/adoption', { replace: true })
     await now.isReady()
     assert.deepEqual(await statusesOf(now, SIGN_INS), [200, 200, 401, 200, 200])
+  })
+})
+
+describe('the password of a user with limits that CouchDB does not know', () => {
+  it('is not given to CouchDB before they end', async (t) => {
+    const { users, startOwn, startInCouchdb } = await openScene(t, [])
+    const own = await startOwn()
+    await addUsers(own)
+    await own.api('POST', '/users', { name: 'max', password: 'pw', mustChangePassword: true })
+    assert.equal((await own.api('PUT', '/users/ada/active', { active: false })).status, 200)
+    assert.deepEqual((await own.api('GET', '/directory/adoption')).json.held, ['ada', 'max'])
+    await own.close()
+    const now = await startInCouchdb()
+    await now.api('POST', '/directory/adoption', {})
+    await now.isReady()
+    const hashOf = async (name: string) => (await users.get(toId(name)))['derived_key']
+    assert.deepEqual([await hashOf('ada'), await hashOf('max')], [undefined, undefined])
+    // a change on either side does not lose it
+    const revision = await changeUser(users, 'ada', { roles: ['boss'] })
+    await waitUntil(async () => (await now.api('GET', '/users/ada')).json.revision === revision)
+    assert.equal((await now.api('PUT', '/users/ada/roles', { add: ['staff'] })).status, 200)
+    assert.equal(await hashOf('ada'), undefined)
+    assert.equal((await now.api('PUT', '/users/ada/active', { active: true })).status, 200)
+    assert.deepEqual(await statusesOf(now, [['ada', 'own']]), [200])
+    assert.equal(typeof (await hashOf('ada')), 'string')
+    assert.equal((await now.api('PUT', '/users/max/password', { password: 'new' })).status, 200)
+    assert.equal(typeof (await hashOf('max')), 'string')
+    // a password that is removed in CouchDB is removed here
+    await changeUser(users, 'ada', { derived_key: undefined, password_scheme: undefined, salt: undefined })
+    await now.becomes(401, 'ada', 'own')
   })
 })
 

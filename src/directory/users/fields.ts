@@ -91,6 +91,8 @@ export const USER_FIELDS = {
     help: 'The user cannot sign in until its document in CouchDB is repaired.',
     label: 'withheld',
   },
+  /** The server that has the user does not have its password. */
+  isPasswordApart: { type: 'flag', part: 'record', isOptional: true, isManaged: true },
   /** From then on the user is treated as inactive, in seconds since the epoch. */
   expiresAt: {
     type: 'time',

@@ -8,11 +8,12 @@ import type { Members } from '../../base/json.ts'
 import type { Stored } from '../../directory/store-port/users.ts'
 import type { User } from '../../directory/users/user.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
-import type { StoredPassword } from '../../passwords/schemes.ts'
+import { isUsable, type StoredPassword } from '../../passwords/schemes.ts'
 import type { UsersDatabase } from './database.ts'
 import { withGivenRevision } from './merge.ts'
+import { isLimited } from './password-forms.ts'
 import { advanceMirror, type CopyProgress, type MirrorState } from './state.ts'
-import { toBody } from './write-through.ts'
+import { toBody, withPlace } from './write-through.ts'
 
 /** Written at the same time. */
 const PAGE_SIZE = 50
@@ -32,6 +33,8 @@ interface PlannedUser {
   readonly change: 'created' | 'replaced' | 'equal'
   /** CouchDB cannot verify it: the document has none. */
   readonly isPasswordKept: boolean
+  /** CouchDB does not know the limits of the user: the document has none. */
+  readonly isPasswordHeld: boolean
 }
 
 export async function planUsers(deps: AdoptionDeps, users: readonly User[]): Promise<readonly PlannedUser[]> {
@@ -42,7 +45,8 @@ export async function planUsers(deps: AdoptionDeps, users: readonly User[]): Pro
 
 async function planUser(deps: AdoptionDeps, user: User, current: Members | undefined): Promise<PlannedUser> {
   const id = `${deps.prefix}${user.name}`
-  const body = await toBody(deps, user, current)
+  const isHeld = isLimited(user) && isUsable(user.password)
+  const body = await toBody(deps, user, current, isHeld)
   const isEqual = current !== undefined && isDeepStrictEqual(toPlain({ ...body, _id: id }), toPlain(current))
   return {
     name: user.name,
@@ -50,7 +54,8 @@ async function planUser(deps: AdoptionDeps, user: User, current: Members | undef
     body,
     revision: current && String(current['_rev']),
     change: isEqual ? 'equal' : current ? 'replaced' : 'created',
-    isPasswordKept: !(await deps.isVerifiable(user.password)),
+    isPasswordKept: !isHeld && !(await deps.isVerifiable(user.password)),
+    isPasswordHeld: isHeld,
   }
 }
 
@@ -95,7 +100,8 @@ async function adoptUsers(
   const writes = users.flatMap(({ sequence, record }, index) => {
     const revision = revisions[index]
     if (revision === undefined || revision === record.document.revision) return []
-    return [{ expected: sequence, record: withGivenRevision(record, undefined, revision) }]
+    const adopted = withGivenRevision(record, undefined, revision)
+    return [{ expected: sequence, record: withPlace(adopted, plans[index]?.body ?? {}) }]
   })
   const outcomes = await store.importUsers(writes)
   const changedHere = writes.filter((_write, index) => outcomes[index]?.kind === 'conflict')

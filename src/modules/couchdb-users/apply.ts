@@ -3,12 +3,13 @@ import { nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { Stored, UserWrite, UserWriteOutcome, WrittenChange } from '../../directory/store-port/users.ts'
-import type { User } from '../../directory/users/user.ts'
+import type { User, UserRecord } from '../../directory/users/user.ts'
 import { NAME_TAKEN } from '../../directory/users/user-writer.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
 import { isUsable, type StoredPassword } from '../../passwords/schemes.ts'
 import type { UsersDatabase } from './database.ts'
 import { type Decision, decide, KEEP } from './decide.ts'
+import { hasIntents, withIntent } from './intents.ts'
 import { type ReadDocument, readCurrent } from './reading.ts'
 import { type Advance, advanceMirror, type RefusedDocument } from './state.ts'
 
@@ -47,7 +48,9 @@ export async function applyDocuments(
   const { store } = deps.kernel
   // the feed may have a change of Cardea's own sooner than the store
   await deps.settle(documents.map(({ name }) => name))
-  const plans = await inBatches(documents, (document) => plan(deps, document))
+  // after the page was read: an intent is noted before its document is written
+  const mayBeIntended = await hasIntents(store.statements)
+  const plans = await inBatches(documents, (document) => plan(deps, document, mayBeIntended))
   const renewed = plans.filter(({ decision }) => decision.kind === 'renew')
   const done = await store.writeUsersWith(renewed.flatMap(toWrite), function* (outcomes) {
     if (renewed.length > 0) yield* advanceMirror(before)
@@ -87,8 +90,8 @@ async function inBatches<T, R>(all: readonly T[], work: (each: T) => Promise<R>)
 }
 
 /** Decides about a line of the feed; with the document itself if that is needed. */
-async function plan(deps: ApplyDeps, document: ReadDocument): Promise<Plan> {
-  return (await tryPlan(deps, document, async () => document)) ?? planCurrent(deps, document.id)
+async function plan(deps: ApplyDeps, document: ReadDocument, mayBeIntended: boolean): Promise<Plan> {
+  return (await tryPlan(deps, document, async () => document, mayBeIntended)) ?? planCurrent(deps, document.id)
 }
 
 /** Decides about the document as it is now. */
@@ -105,6 +108,7 @@ async function tryPlan(
   deps: ApplyDeps,
   { id, name }: Pick<ReadDocument, 'id' | 'name'>,
   read: () => Promise<ReadDocument>,
+  mayBeIntended = true,
 ): Promise<Plan | undefined> {
   const stored = await findStored(deps, name)
   if (stored === 'damaged') return keepDamaged(id, name)
@@ -113,10 +117,20 @@ async function tryPlan(
   const before = stored?.record
   const at = nowSeconds(deps.kernel.clock)
   const document = await withRules(deps, given, before?.kind === 'user' ? before : undefined)
-  const decision = decide(stored, document, at)
-  if (decision.kind === 'ask') return undefined
+  const decided = decide(stored, document, at)
+  if (decided.kind === 'ask') return undefined
+  const decision = mayBeIntended ? await withIntended(deps, before, decided) : decided
   const isDistinct = deps.hasFoldedNames() && before?.kind !== 'user'
   return { expected: stored?.sequence ?? 'absent', change: { before, at }, isDistinct, document, decision }
+}
+
+async function withIntended<D extends Decision>(
+  { kernel: { store } }: ApplyDeps,
+  before: UserRecord | undefined,
+  decision: D,
+): Promise<D> {
+  if (decision.kind !== 'write' || decision.record.kind !== 'user') return decision
+  return { ...decision, record: await withIntent(store.statements, before, decision.record) }
 }
 
 const findStored = ({ kernel: { store } }: ApplyDeps, name: string): Promise<Stored | undefined | 'damaged'> =>
@@ -142,7 +156,10 @@ async function withRules(deps: ApplyDeps, document: ReadDocument, before: User |
     return { ...document, reading: { kind: 'unreadable', revision: reading.revision, reason: why } as const }
   const isConflicted = reading.isConflicted && !(await database.allowsConflicts())
   // asked again for the next user of the name, who has no password then
-  const isPasswordKept = before !== undefined && !isUsable(reading.password) && !(await isVerifiable(before.password))
+  const isPasswordKept =
+    before !== undefined &&
+    !isUsable(reading.password) &&
+    (before.isPasswordApart === true || !(await isVerifiable(before.password)))
   return { ...document, reading: { ...reading, isConflicted, isPasswordKept } }
 }
 

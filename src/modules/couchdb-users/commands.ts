@@ -95,11 +95,12 @@ interface Plan {
   readonly created: number
   readonly replaced: readonly string[]
   readonly kept: readonly string[]
+  readonly held: readonly string[]
   readonly others: readonly string[]
 }
 
 async function planAll(call: CallOperation, { progress }: GivenToCommand): Promise<Plan> {
-  const plan = { checked: 0, created: 0, replaced: [] as string[], kept: [] as string[] }
+  const plan = { checked: 0, created: 0, replaced: [] as string[], kept: [] as string[], held: [] as string[] }
   let after: string | undefined
   do {
     const page = await call('directory.adoption', { query: { after } })
@@ -107,6 +108,7 @@ async function planAll(call: CallOperation, { progress }: GivenToCommand): Promi
     plan.created += page.created
     plan.replaced.push(...page.replaced)
     plan.kept.push(...page.kept)
+    plan.held.push(...page.held)
     progress({ done: 0, total: undefined, records: plan.checked })
     after = page.next
   } while (after !== undefined)
@@ -124,10 +126,11 @@ async function listOthers(call: CallOperation): Promise<readonly string[]> {
   return others
 }
 
-const describePlan = ({ checked, created, replaced, kept, others }: Plan): readonly string[] => [
+const describePlan = ({ checked, created, replaced, kept, held, others }: Plan): readonly string[] => [
   `Users: ${checked}. New in CouchDB: ${created}.`,
   ...describeNames('Other documents of these users in CouchDB, to be replaced', replaced),
   ...describeNames('CouchDB cannot verify their passwords, which stay with Cardea until they change', kept),
+  ...describeNames('They are disabled, expire or must change the password, and get none in CouchDB until then', held),
   ...describeNames('Users of CouchDB who become users here', others),
 ]
 

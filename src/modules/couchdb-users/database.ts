@@ -49,6 +49,20 @@ export function createUsersDatabase(find: SourceCore['findDatabase'], name: stri
     if (reply.status === 200 && isJsonObject(reply.body)) return reply.body
     throw new Refusal('upstream_failed', { detail: `CouchDB: ${what}: ${describeReply(reply)}` })
   }
+  /** In smaller lists while documents are large. */
+  async function listDocuments(ids: readonly string[]): Promise<ReadonlyMap<string, Members>> {
+    const request = { method: 'POST', body: { keys: ids }, maxBytes: MAX_LIST_BYTES, timeoutMs: SLOW_MS } as const
+    const reply = await ask('/_all_docs?include_docs=true', request)
+    if (reply.status === 200 && reply.isTooLarge && ids.length > 1) {
+      const half = Math.ceil(ids.length / 2)
+      return new Map([...(await listDocuments(ids.slice(0, half))), ...(await listDocuments(ids.slice(half)))])
+    }
+    const { rows } = reply.status === 200 && isJsonObject(reply.body) ? reply.body : {}
+    if (!Array.isArray(rows))
+      throw new Refusal('upstream_failed', { detail: `CouchDB: the documents of users: ${describeReply(reply)}` })
+    const documents = rows.flatMap((row) => (isJsonObject(row) && isJsonObject(row['doc']) ? [row['doc']] : []))
+    return new Map(documents.map((document) => [String(document['_id']), document]))
+  }
   return {
     /** `undefined`: the page is too large. */
     async readChanges({ since, limit, waitMs, signal, isBare = false }: FeedQuery) {
@@ -104,13 +118,7 @@ export function createUsersDatabase(find: SourceCore['findDatabase'], name: stri
       return new Map(rows.flatMap(readRevisionRow))
     },
     /** Those of these documents that exist, by their ids. */
-    async listDocuments(ids: readonly string[]): Promise<ReadonlyMap<string, Members>> {
-      const request = { method: 'POST', body: { keys: ids }, maxBytes: MAX_LIST_BYTES, timeoutMs: SLOW_MS } as const
-      const { rows } = await require('the documents of users', '/_all_docs?include_docs=true', request)
-      if (!Array.isArray(rows)) throw new Refusal('upstream_failed', { detail: 'CouchDB: a list without rows' })
-      const documents = rows.flatMap((row) => (isJsonObject(row) && isJsonObject(row['doc']) ? [row['doc']] : []))
-      return new Map(documents.map((document) => [String(document['_id']), document]))
-    },
+    listDocuments,
     /** Whether users with conflicts can sign in there. */
     async allowsConflicts(): Promise<boolean> {
       const { status, body } = await askServer({ path: '/_node/_local/_config/chttpd_auth/allow_conflicted_user_docs' })
@@ -151,10 +159,9 @@ export type WrittenDocument =
 /** No document has an id with half a surrogate pair, which has no UTF-8. */
 const toPath = (id: string): string => encodeURIComponent(id.toWellFormed())
 
-const MAYBE_WRITTEN =
-  'CouchDB did not confirm the change: it may have been made. Look at the user before you try again.'
+const MAYBE_WRITTEN = 'The change was not confirmed: it may have been made. Look at the user before you try again.'
 
-const toUnknown = (cause: unknown): Refusal =>
+export const toUnknown = (cause: unknown): Refusal =>
   cause instanceof Refusal && cause.code === 'upstream_unavailable'
     ? cause
     : new Refusal('store_unavailable', { reason: MAYBE_WRITTEN, detail: 'a change of a user in CouchDB', cause })

@@ -90,7 +90,8 @@ function toChanged(before: User, reading: ReadUser, history: ReadDocument['histo
     isSamePassword: isOnePassword(before.password, password),
     mustChangePassword: before.mustChangePassword,
   })
-  return withheld(withRevision(changed, revision, toAncestors(before, revision, history)), false)
+  const placed = withField(changed, 'isPasswordApart', reading.isPasswordKept === true && before.isPasswordApart)
+  return withheld(withRevision(placed, revision, toAncestors(before, revision, history)), false)
 }
 
 /** The revision of the database. Of those before it, those that are known to be of the same user. */

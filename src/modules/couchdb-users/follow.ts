@@ -25,9 +25,8 @@ import {
   releaseMirror,
 } from './state.ts'
 
-/** How long the database waits for a change. Each time, other processes see that nothing was missed. */
-const WAIT_MS = 2000
-const LOOK_MS = 500
+const MAX_WAIT_MS = 2000
+const MAX_LOOK_MS = 500
 const PAGE_SIZE = 500
 const MAX_BACK_OFF_MS = 5000
 /** Entries of the checkpoint that are kept. More than can be written while a page is. */
@@ -35,6 +34,17 @@ const MAX_HISTORY = 20
 
 export interface FollowDeps extends ApplyDeps {
   readonly kernel: Kernel
+  /** How old the copy may be. */
+  maxStalenessMs(): number
+}
+
+/**
+ * How long the database waits for a change, and the pause between two looks of the processes that do not follow. The copy
+ * is as old as the beginning of the last complete wait, so two of these and a look must be shorter than it may be old.
+ */
+export function toPauses(maxStalenessMs: number): { readonly waitMs: number; readonly lookMs: number } {
+  const waitMs = Math.floor(Math.min(MAX_WAIT_MS, maxStalenessMs / 3))
+  return { waitMs, lookMs: Math.min(MAX_LOOK_MS, Math.floor(waitMs / 2)) }
 }
 
 /** What this process knows of the copy. */
@@ -62,7 +72,7 @@ export function startFollowing(deps: FollowDeps, show: (view: CopyView) => void)
     const isFirst = siblings.isFirst()
     state = isFirst ? await claimMirror(store.statements, holder, clock.nowMs()) : await readMirror(store.statements)
     tell()
-    if (state?.holder !== holder) return LOOK_MS
+    if (state?.holder !== holder) return toPauses(deps.maxStalenessMs()).lookMs
     if (!isFirst) await releaseMirror(store.statements, holder)
     else state = await followPage(deps, { holder, state, reader, signal })
     tell()
@@ -75,7 +85,7 @@ export function startFollowing(deps: FollowDeps, show: (view: CopyView) => void)
       failures = 0
       return pauseMs
     } catch (error) {
-      if (signal.aborted || error instanceof LeaseLost) return LOOK_MS
+      if (signal.aborted || error instanceof LeaseLost) return MAX_LOOK_MS
       failures += 1
       const problem = describeFailure(error)
       if (failures === 1) log.warn('the users in CouchDB cannot be followed', { reason: problem, error })
@@ -123,7 +133,7 @@ async function followPage(deps: FollowDeps, turn: Turn): Promise<MirrorState> {
   const startMs = deps.kernel.clock.nowMs()
   const page = await reader.read(progress, signal)
   const isEntryDue = page.rows.length > 0 || progress.checkpoint === ''
-  const entry = isEntryDue ? await addEntry(deps, checkpoint) : progress.checkpoint
+  const entry = isEntryDue ? await addEntry(deps, checkpoint, progress.checkpoint) : progress.checkpoint
   // the database was replaced meanwhile, or another process follows
   if (entry === undefined) return state
   return storePage(deps, turn, { page, progress, entry, startMs })
@@ -201,12 +211,13 @@ interface ReadPage extends ChangesPage {
 }
 
 /** Reads smaller pages while documents are large. */
-function createPageReader({ database }: FollowDeps) {
+function createPageReader({ database, maxStalenessMs }: FollowDeps) {
   let limit = PAGE_SIZE
   return {
     async read({ since, phase }: CopyProgress, signal: AbortSignal): Promise<ReadPage> {
       for (;;) {
-        const query = { since, limit, waitMs: phase === 'following' ? WAIT_MS : 0, signal }
+        const waitMs = phase === 'following' ? toPauses(maxStalenessMs()).waitMs : 0
+        const query = { since, limit, waitMs, signal }
         const page = (await database.readChanges(query)) ?? (limit === 1 ? await readBare(query) : undefined)
         if (page) {
           const isLast = page.pending === 0 && page.rows.length < limit
@@ -249,10 +260,17 @@ async function readCheckpoint({ database }: FollowDeps, { copy }: CopyProgress):
 const covers = ({ history }: Checkpoint, { checkpoint }: CopyProgress): boolean =>
   checkpoint === '' || history.includes(checkpoint)
 
-/** The new entry; `undefined`: the document is no longer the one that was read. */
-async function addEntry({ database }: FollowDeps, { id, revision, history }: Checkpoint): Promise<string | undefined> {
+/**
+ * The new entry; `undefined`: the document is no longer the one that was read. `known`: the entry of the store, which stays
+ * in the history, however often the store could not be written after it.
+ */
+async function addEntry(
+  { database }: FollowDeps,
+  { id, revision, history }: Checkpoint,
+  known: string,
+): Promise<string | undefined> {
   const entry = randomUUID()
-  const entries = [entry, ...history].slice(0, MAX_HISTORY)
+  const entries = [entry, known, ...history.filter((each) => each !== known)].slice(0, MAX_HISTORY)
   const isWritten = await database.writeLocal(id, { history: entries, ...(revision && { _rev: revision }) })
   return isWritten ? entry : undefined
 }

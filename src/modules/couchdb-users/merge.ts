@@ -28,14 +28,35 @@ export function mergeWritten(
   if (after.kind === 'tombstone' || now.kind === 'tombstone') return mergeDeleted(after, now)
   const isLater = revisionNumberOf(revisionOf(now)) > revisionNumberOf(revisionOf(after))
   const { password, document } = isLater ? now : after
-  const merged: User = {
-    ...mergeFields(before, after, now),
-    password,
-    document,
-    sessionEpoch: mergeEpochs(before?.sessionEpoch, after.sessionEpoch, now.sessionEpoch),
-  }
+  return mergeOwn(before, after, { ...now, password, document })
+}
+
+/** `now` with what `after` changes of that which only Cardea knows. */
+export function mergeOwn(before: UserRecord | undefined, after: User, now: User): User {
+  const { password, document } = now
+  const sessionEpoch = mergeEpochs(before?.sessionEpoch, after.sessionEpoch, now.sessionEpoch)
+  const merged: User = { ...mergeFields(before, after, now), password, document, sessionEpoch }
   return withField(merged, 'isWithheld', now.isWithheld)
 }
+
+/** Whether `after` has something else of that which only Cardea knows. */
+export const hasOwnChange = (before: User, after: User): boolean =>
+  [...FIELD_ROWS].some(
+    ([name, { part }]) =>
+      (part === 'record' || part === 'multiModel') &&
+      !FROM_DOCUMENT.has(name) &&
+      !isDeepStrictEqual(readField(before, name), readField(after, name)),
+  )
+
+/** They follow from the document, or are of no use without it. */
+const FROM_DOCUMENT: ReadonlySet<string> = new Set([
+  'name',
+  'id',
+  'password',
+  'sessionEpoch',
+  'isWithheld',
+  'isPasswordApart',
+])
 
 /** The later revision counts. What ended sessions has ended them. */
 function mergeDeleted(after: UserRecord, now: UserRecord): UserRecord {

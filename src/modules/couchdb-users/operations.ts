@@ -39,6 +39,7 @@ export const DIRECTORY_OPERATIONS = {
       created: integer('Users who have no document in CouchDB.'),
       replaced: listOf(text(), 'Users who have another document there.'),
       kept: listOf(text(), 'Users whose passwords CouchDB cannot verify.'),
+      held: listOf(text(), 'Users whose limits CouchDB does not know, and who get no password there.'),
       'next?': NEXT,
     }),
     async run(deps, { query: { after } }) {
@@ -51,6 +52,7 @@ export const DIRECTORY_OPERATIONS = {
         created: plans.filter(({ change }) => change === 'created').length,
         replaced: plans.filter(({ change }) => change === 'replaced').map(({ name }) => name),
         kept: plans.filter(({ isPasswordKept }) => isPasswordKept).map(({ name }) => name),
+        held: plans.filter(({ isPasswordHeld }) => isPasswordHeld).map(({ name }) => name),
         ...(next !== undefined && { next }),
       }
     },

@@ -1,7 +1,7 @@
 // Which stored passwords the CouchDB behind the door can verify: its users may go on signing in there.
 import { isDeepStrictEqual } from 'node:util'
 import { Refusal } from '../../base/errors.ts'
-import type { UserRecord } from '../../directory/users/user.ts'
+import { hasLimits, type User, type UserRecord } from '../../directory/users/user.ts'
 import type { HashParameters } from '../../passwords/schemes/scheme.ts'
 import { isUsable, requireScheme, type StoredPassword } from '../../passwords/schemes.ts'
 import type { UsersDatabase } from './database.ts'
@@ -22,13 +22,21 @@ export function hasPrf(version: string | undefined): boolean {
   return major > FIRST_WITH_PRF[0] || (major === FIRST_WITH_PRF[0] && minor >= FIRST_WITH_PRF[1])
 }
 
+/** CouchDB does not know what limits the user, and lets it sign in. */
+export const isLimited = (user: User): boolean => !user.isActive || hasLimits(user)
+
 const UNVERIFIABLE =
   'CouchDB cannot verify this stored form of a password: set the password in clear, or in a form that CouchDB has.'
 
+/** A CouchDB that was upgraded meanwhile is asked again. */
+const VERSION_MS = 60_000
+
 export function createPasswordForms(database: Pick<UsersDatabase, 'findVersion'>) {
   let found: Promise<string | undefined> | undefined
-  /** Asked once: a CouchDB that is upgraded while Cardea runs gets the forms of the earlier version until a restart. */
+  let askedMs = 0
   const findVersion = (): Promise<string | undefined> => {
+    if (performance.now() - askedMs > VERSION_MS) found = undefined
+    if (!found) askedMs = performance.now()
     found ??= database.findVersion().catch((error) => {
       found = undefined
       throw error

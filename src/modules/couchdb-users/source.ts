@@ -39,7 +39,17 @@ function createSource({ config, kernel, findDatabase, isCommand }: SourceCore): 
     start(directory) {
       const hasFoldedNames = () => config.get().auth.names === 'folded'
       const { isVerifiable } = passwords
-      applying = { kernel, database, directory, prefix, hasFoldedNames, isVerifiable, settle: writing.settle }
+      const maxStalenessMs = () => config.get().store['max-staleness']
+      applying = {
+        kernel,
+        database,
+        directory,
+        prefix,
+        hasFoldedNames,
+        isVerifiable,
+        settle: writing.settle,
+        maxStalenessMs,
+      }
       return startFollowing(applying, (now) => {
         view = now
       })

@@ -3,17 +3,20 @@
  * has given them. What only Cardea knows of a user goes to the store alone.
  */
 
+import { isDeepStrictEqual } from 'node:util'
 import { Refusal } from '../../base/errors.ts'
 import type { Members } from '../../base/json.ts'
 import type { Store } from '../../directory/store-port/store.ts'
 import type { Stored, UserWrite, UserWriteOutcome } from '../../directory/store-port/users.ts'
 import { revisionOf } from '../../directory/users/revisions.ts'
-import type { UserRecord } from '../../directory/users/user.ts'
+import { type UserRecord, withField } from '../../directory/users/user.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
-import { type StoredPassword, toDocumentMembers } from '../../passwords/schemes.ts'
+import { isUsable, PASSWORD_MEMBERS, type StoredPassword, toDocumentMembers } from '../../passwords/schemes.ts'
 import { type ApplyDeps, planCurrent, toWrite } from './apply.ts'
-import type { UsersDatabase } from './database.ts'
+import { toUnknown, type UsersDatabase } from './database.ts'
+import { noteIntent, removeIntent } from './intents.ts'
 import { mergeWritten, withGivenRevision } from './merge.ts'
+import { isLimited } from './password-forms.ts'
 import { readMirror } from './state.ts'
 
 export interface WriteThroughDeps {
@@ -51,9 +54,18 @@ export function createWriteThrough(deps: WriteThroughDeps) {
     const current = await database.findDocument(id)
     if (current === 'too large') throw new Refusal('forbidden', { reason: WITHHELD })
     if (current?.['_rev'] !== liveRevisionOf(stored)) return refresh(deps, id, write)
-    const done = await database.writeDocument(id, await toBody(deps, record, current))
+    const hasIntent = await noteIntent(deps.kernel.store.statements, stored?.record, record)
+    const body = await toBody(deps, record, current, isPasswordHeld(stored?.record, record))
+    const done = await database.writeDocument(id, body)
     if (done.kind === 'conflict') return refresh(deps, id, write)
-    return complete(store, write, stored?.record, withGivenRevision(record, stored?.record, done.revision))
+    const given = withPlace(withGivenRevision(record, stored?.record, done.revision), body)
+    try {
+      const outcome = await complete(store, write, stored?.record, given)
+      if (hasIntent) await removeIntent(deps.kernel.store.statements, record.name)
+      return outcome
+    } catch (cause) {
+      throw toUnknown(cause)
+    }
   }
 
   const writeUser = async (store: Store, write: UserWrite): Promise<UserWriteOutcome> => {
@@ -96,7 +108,15 @@ const liveRevisionOf = (stored: Stored | undefined): string | undefined =>
   stored?.record.kind === 'user' ? stored.record.document.revision : undefined
 
 const isSameDocument = (before: UserRecord | undefined, after: UserRecord): boolean =>
-  before?.kind === after.kind && revisionOf(before) === revisionOf(after)
+  before?.kind === after.kind && revisionOf(before) === revisionOf(after) && !losesLimits(before, after)
+
+/** The document gets the password. */
+const losesLimits = (before: UserRecord | undefined, after: UserRecord): boolean =>
+  before?.kind === 'user' &&
+  before.isPasswordApart === true &&
+  after.kind === 'user' &&
+  isLimited(before) &&
+  !isLimited(after)
 
 async function requireReady({ kernel, isStale }: WriteThroughDeps, stored: Stored | undefined): Promise<void> {
   if (isStale()) throw new Refusal('store_unavailable', { reason: STALE })
@@ -106,14 +126,30 @@ async function requireReady({ kernel, isStale }: WriteThroughDeps, stored: Store
   if (stored?.record.kind === 'user' && stored.record.isWithheld) throw new Refusal('forbidden', { reason: WITHHELD })
 }
 
+/** Whether a password that CouchDB does not have stays in the store only. Another password is written there. */
+const isPasswordHeld = (before: UserRecord | undefined, after: UserRecord): boolean =>
+  after.kind === 'user' &&
+  isLimited(after) &&
+  before?.kind === 'user' &&
+  before.isPasswordApart === true &&
+  isDeepStrictEqual(before.password, after.password)
+
+/** The record with the note whether the document has its password. */
+export function withPlace(record: UserRecord, body: Members): UserRecord {
+  if (record.kind === 'tombstone') return record
+  const hasPassword = Object.keys(body).some((name) => PASSWORD_MEMBERS.has(name))
+  return withField(record, 'isPasswordApart', isUsable(record.password) && !hasPassword)
+}
+
 /**
  * With the attachments of the current document, which Cardea does not know. A password that CouchDB cannot verify stays in
- * the store.
+ * the store, and so does one that is held back.
  */
 export async function toBody(
   { isVerifiable }: Pick<WriteThroughDeps, 'isVerifiable'>,
   record: UserRecord,
   current: Members | undefined,
+  isHeld: boolean,
 ): Promise<Members> {
   const revision = current && { _rev: current['_rev'] }
   if (record.kind === 'tombstone') return { ...revision, _deleted: true }
@@ -124,7 +160,7 @@ export async function toBody(
     name,
     type: 'user',
     roles: document.roles,
-    ...((await isVerifiable(password)) && toDocumentMembers(password)),
+    ...(!isHeld && (await isVerifiable(password)) && toDocumentMembers(password)),
     ...Object.fromEntries(document.members),
     ...(_attachments !== undefined && { _attachments }),
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createFreshness } from '../../../src/modules/couchdb-users/follow.ts'
+import { createFreshness, toPauses } from '../../../src/modules/couchdb-users/follow.ts'
 
 test('the age of a copy follows no jump of the clock', (t) => {
   t.mock.method(performance, 'now', () => 2_000_000)
@@ -15,3 +15,10 @@ test('the age of a copy follows no jump of the clock', (t) => {
   }
   assert.equal(toFreshAt(time.nowMs), 2_000_000)
 })
+
+for (const maxStalenessMs of [1000, 2000, 3000, 60_000])
+  test(`an idle feed is looked at often enough for a copy of at most ${maxStalenessMs} ms`, () => {
+    const { waitMs, lookMs } = toPauses(maxStalenessMs)
+    assert.ok(2 * waitMs + lookMs < 0.9 * maxStalenessMs)
+    assert.ok(waitMs >= 300 && lookMs >= 100)
+  })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { SILENT_LOG } from '../../../src/base/log.ts'
 import type { Store } from '../../../src/directory/store-port/store.ts'
-import { revisionOf } from '../../../src/directory/users/revisions.ts'
+import { applyUpdate, revisionOf, toNewUser } from '../../../src/directory/users/revisions.ts'
 import type { User } from '../../../src/directory/users/user.ts'
 import { openKernel } from '../../../src/kernel/kernel.ts'
 import type { UsersDatabase } from '../../../src/modules/couchdb-users/database.ts'
@@ -13,6 +13,7 @@ import { readCurrent } from '../../../src/modules/couchdb-users/reading.ts'
 import { beginMirror, listRefusedDocuments } from '../../../src/modules/couchdb-users/state.ts'
 import { createWriteThrough } from '../../../src/modules/couchdb-users/write-through.ts'
 import { KERNEL_ROWS } from '../../../src/modules.ts'
+import { readDocumentPassword, toFullMembers } from '../../../src/passwords/schemes.ts'
 import { one } from '../../../src/store/engine.ts'
 import { read } from '../../config/given.ts'
 import type { Scope } from '../../support/scope.ts'
@@ -60,11 +61,19 @@ async function openScene(scope: Scope) {
   await bring(store, 4)
   const state = { number: 5, onRead: async () => {}, rows: [] as object[] }
   const history: string[] = []
+  const written = new Map<string, object>()
   const database = {
-    async findDocument() {
-      const document = toRead(state.number)
+    async findDocument(id: string) {
+      const document = written.get(id) ?? (id === toId('ada') ? toRead(state.number) : undefined)
       await state.onRead()
       return document
+    },
+    async writeDocument(id: string, body: object) {
+      const { _revs_info, _rev: revision } = toRead(id === toId('ada') ? 5 : 1)
+      const doc = { ...body, _id: id, _rev: revision }
+      state.rows.push({ id, changes: [{ rev: revision }], doc })
+      written.set(id, { ...doc, _revs_info })
+      return { kind: 'written', revision } as const
     },
     readChanges: async () => ({ rows: state.rows.splice(0), lastSeq: '9', pending: 0 }),
     listRevisions: async () => new Map([[toId('ada'), toRevision(state.number)]]),
@@ -91,22 +100,27 @@ async function openScene(scope: Scope) {
     isVerifiable: async () => true,
     settle: async () => {},
     hasFoldedNames: () => false,
+    maxStalenessMs: () => 60_000,
   }
+  const openWriter = () =>
+    createWriteThrough({
+      ...applying,
+      isStale: () => false,
+      requireVerifiable: async () => {},
+      findApplyDeps: () => applying,
+    })
   const revision = async () => revisionOf((await store.findUser('ada'))?.record)
-  return { kernel, store, applying, rows: state.rows, whileRead, revision }
+  return { kernel, store, applying, openWriter, state, whileRead, revision }
 }
+
+const MAYBE = { reason: /may have been made/ }
 
 const PROGRESS = { copy: 'c', phase: 'comparing', since: '0', checkpoint: '', done: 0, pending: 0 } as const
 
 it('a write that finds a newer document leaves what another node has stored meanwhile', async (t) => {
-  const { store, applying, whileRead, revision } = await openScene(t)
+  const { store, openWriter, whileRead, revision } = await openScene(t)
   await beginMirror(store.statements, undefined, { ...PROGRESS, phase: 'following' })
-  const { wrap } = createWriteThrough({
-    ...applying,
-    isStale: () => false,
-    requireVerifiable: async () => {},
-    findApplyDeps: () => applying,
-  })
+  const { wrap } = openWriter()
   whileRead(6)
   const stored = await store.findUser('ada')
   assert.ok(stored?.record.kind === 'user')
@@ -132,15 +146,53 @@ it('a comparison of all users leaves what was stored meanwhile, and so the grant
 })
 
 it('a record that is damaged keeps no other change from the store', async (t) => {
-  const { kernel, store, applying, rows } = await openScene(t)
+  const { kernel, store, applying, state } = await openScene(t)
   await beginMirror(store.statements, undefined, { ...PROGRESS, phase: 'following' })
   const damage = { name: 'test.damage', text: "UPDATE cardea_users SET record = 'x' WHERE name = $1" }
   await store.statements.ask(one(damage, 'ada'))
   for (const name of ['ada', 'bob'])
-    rows.push({ id: toId(name), changes: [{ rev: toRevision(5) }], doc: toRead(5, name) })
+    state.rows.push({ id: toId(name), changes: [{ rev: toRevision(5) }], doc: toRead(5, name) })
   const following = startFollowing({ ...applying, kernel }, () => {})
   t.after(() => following.stop())
   await waitUntil(async () => (await store.findUser('bob')) !== undefined)
   const reason = 'The record in the store is damaged.'
   assert.deepEqual(await listRefusedDocuments(store.statements), [{ document: toId('ada'), kind: 'left-out', reason }])
+})
+
+it('what only Cardea knows of a written user is not lost if the process ends before the store has it', async (t) => {
+  const { kernel, store, applying, openWriter, state } = await openScene(t)
+  await beginMirror(store.statements, undefined, { ...PROGRESS, phase: 'following' })
+  const ending = openWriter().wrap({ ...store, writeUser: () => Promise.reject(new Error('the process ends here')) })
+  const zoe = toNewUser(
+    { name: 'zoe', isActive: false, expiresAt: 5000 },
+    readDocumentPassword(hashPassword('pw')),
+    undefined,
+  )
+  await assert.rejects(ending.writeUser({ expected: 'absent', record: zoe }), MAYBE)
+  state.number = 4
+  const stored = await store.findUser('ada')
+  assert.ok(stored?.record.kind === 'user')
+  const changed = { ...stored.record, password: readDocumentPassword(hashPassword('new')) }
+  const ada = applyUpdate(stored.record, changed, { nowSeconds: 2000, mustChangePassword: true })
+  await assert.rejects(ending.writeUser({ expected: stored.sequence, record: ada }), MAYBE)
+  const following = startFollowing({ ...applying, kernel }, () => {})
+  t.after(() => following.stop())
+  const find = async (name: string) => {
+    const record = (await store.findUser(name))?.record
+    return record?.kind === 'user' ? record : undefined
+  }
+  await waitUntil(async () => (await find('ada'))?.document.revision === toRevision(5))
+  const [made, updated] = [await find('zoe'), await find('ada')]
+  assert.deepEqual([made?.isActive, made?.expiresAt, updated?.mustChangePassword], [false, 5000, true])
+  // it holds for this document only
+  assert.ok(made && updated)
+  const sequence = (await store.findUser('zoe'))?.sequence ?? 0
+  await store.writeUser({ expected: sequence, record: { ...made, isActive: true } })
+  state.rows.push({
+    id: toId('zoe'),
+    changes: [{ rev: toRevision(2) }],
+    doc: { ...toRead(2, 'zoe'), ...toFullMembers(made.password) },
+  })
+  await waitUntil(async () => (await find('zoe'))?.document.revision === toRevision(2))
+  assert.equal((await find('zoe'))?.isActive, true)
 })
