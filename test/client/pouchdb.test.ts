@@ -1,5 +1,5 @@
 // PouchDB 9 in Chromium with the client: a live replication idles longer than `timeout`, and goes on through a restart
-// of the server, with a second tab, and after the session was ended and the user has signed in again.
+// of the server, with a second tab, after the session was ended and the user has signed in again, and with a new password.
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -139,6 +139,12 @@ for (const credential of ['cookie', 'token'] as const)
     assert.equal((await signIn(other, 'difference')).status, 'signed_in')
     await waitUntil(() => isCopied(`${credential} while signed out`))
     assert.ok(!(await logOf(tab)).some((line) => line.startsWith('replication ended')))
+
+    // the open request of the replication is rejected before the reply is here
+    const changed = await tab.evaluate(() => app.changePassword('difference', 'engineering'))
+    assert.equal(changed.status, 'changed')
+    await put(`${credential} after a new password`)
+    await waitUntil(() => isCopied(`${credential} after a new password`))
     assert.equal(await count(tab, 'revoked'), 1)
 
     await other.evaluate(() => app.signOut())

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { block, exchange, FLAG, type Frame, frame, request, TYPE, toHead, uint32 } from '../support/frames.ts'
+import { AS_ADMIN, basic } from '../support/request.ts'
 import { createSharedScope } from '../support/scope.ts'
+import { startServer } from '../support/server.ts'
 import { IMPATIENT, openTestDoor } from './bare-door.ts'
 import { checkFrames } from './http2.properties.ts'
 
@@ -321,6 +323,27 @@ for (const byte of ['\n', '\r', '\0', '\x01', '\x0b', '\x7f'])
       const { port } = await door
       assert.equal(await exchange(port, [request(PATH, [[name, `203.0.113.7${byte}`]])]), '200')
     })
+
+test('HTTP/2: without the removed header a request is anonymous, or that of the proxy', async (t) => {
+  const { document, takeEvents } = await startServer(t, { door: { http2: 'document' } })
+  const port = Number(new URL(document).port)
+  const ask = (headers: [string, string][]) => exchange(port, [request('/_cardea/account', headers)])
+  assert.equal(await ask([['authorization', AS_ADMIN]]), '200')
+  assert.equal(await ask([['authorization', `${AS_ADMIN}\x01`]]), '401')
+  const peerOf = async (address: string) => {
+    takeEvents()
+    assert.equal(
+      await ask([
+        ['authorization', basic('admin', 'wrong')],
+        ['x-forwarded-for', address],
+      ]),
+      '401',
+    )
+    return takeEvents().find(({ event }) => event === 'sign-in.refused')?.['peer']
+  }
+  assert.equal(await peerOf('203.0.113.7'), '203.0.113.7')
+  assert.equal(await peerOf('203.0.113.7\x01'), '127.0.0.1')
+})
 
 test('HTTP/2: half of a head does not hold the connection', async (t) => {
   const { port } = await openTestDoor(t, { limits: { usesHttp2: true, 'header-timeout': 200 } })

@@ -1,9 +1,15 @@
 // A sign-in that carries the cookie of a session: it ends that session, and takes its place.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { API, createBrowser, SCRIPT, tokenOf, withToken } from '../../support/browser.ts'
+import { buildConsole } from '../../support/console.ts'
+import { AUDIENCE, CLIENT, CLIENT_SECRET, startProvider } from '../../support/provider.ts'
+import { createBrowser as createProviderBrowser, PUBLIC_URL } from '../../support/provider-browser.ts'
 import { ADMIN, send } from '../../support/request.ts'
 import { type Server, startServer } from '../../support/server.ts'
 import { beforeDocument, openFeeds, openStream } from '../../support/upstream.ts'
+
+buildConsole()
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const FEED = '/db/_changes?feed=continuous'
@@ -176,3 +182,72 @@ test('sign-ins with an access token replace its sessions, however many, and neve
   assert.equal(await nameOf(front, cookie), null, 'at once')
   assert.equal(await nameOf(front, whole), 'ada')
 })
+
+/** What signs in at another place than `POST /_session`, with the cookie of a session, and reads a feed with it. */
+interface Place {
+  signIn(name: string): Promise<unknown>
+  nameOf(cookie: string): Promise<string | null>
+  cookie(): string
+  openFeed(): ReturnType<typeof openStream>
+}
+
+const PLACES: Readonly<Record<string, (t: TestContext) => Promise<Place & { readonly front: Server }>>> = {
+  async 'at a provider'(t) {
+    const provider = await startProvider(t)
+    const keys = { audience: AUDIENCE, 'client-id': CLIENT, 'client-secret': CLIENT_SECRET }
+    const front = await start(t, {
+      console: { 'public-url': PUBLIC_URL },
+      'provider:open': { issuer: provider.issuer, ...keys, users: 'create' },
+    })
+    const browser = createProviderBrowser(front.document)
+    const cookie = () => browser.session().Cookie
+    return {
+      front,
+      cookie,
+      async signIn(name) {
+        provider.state.idToken = { sub: name, preferred_username: `${name}-there` }
+        const { status } = await browser.finish('open', await browser.visit('open'))
+        assert.equal(status, 200)
+      },
+      nameOf: (Cookie) => nameOf(front, { Cookie }),
+      openFeed: () => openStream(front.document, FEED, { Cookie: cookie() }),
+    }
+  },
+  async 'at the console'(t) {
+    const front = await start(t, { admins: { ada: 'pw' } })
+    const browser = createBrowser(front.document)
+    const ask = (cookie: string) => send(front.document, { path: `${API}/session`, headers: { ...SCRIPT, cookie } })
+    return {
+      front,
+      cookie: () => browser.cookie,
+      async signIn(name) {
+        const { status } = await browser.signIn(name, 'pw')
+        assert.equal(status, 200)
+      },
+      nameOf: async (cookie) => (await ask(cookie)).json.name ?? null,
+      async openFeed() {
+        const token = withToken(tokenOf(await browser.openPage()))
+        return openStream(front.document, `${API}/events`, { ...SCRIPT, ...token, Cookie: browser.cookie })
+      },
+    }
+  },
+}
+
+for (const [where, open] of Object.entries(PLACES))
+  test(`a sign-in ${where} ends the session of its cookie, and feeds of another user`, async (t) => {
+    const { front, cookie, signIn: signInAs, nameOf: findName, openFeed } = await open(t)
+    await signInAs('ada')
+    const first = cookie()
+    const feed = await openFeed()
+    await signInAs('ada')
+    const second = cookie()
+    assert.notEqual(second, first)
+    t.mock.timers.tick(LATER_MS)
+    // revalidates all streams
+    await send(front.document, { method: 'POST', path: '/_node/_local/_config/_reload', headers: ADMIN })
+    assert.deepEqual([await findName(first), (await findName(second)) !== null, feed.isOpen()], [null, true, true])
+    await signInAs('bob')
+    await feed.ended
+    assert.equal(await findName(second), null)
+    assert.notEqual(await findName(cookie()), null)
+  })
