@@ -53,7 +53,7 @@ export async function writeDump(path, count) {
   await finished(file)
 }
 
-const toDocument = (index) => ({
+export const toDocument = (index) => ({
   _id: `org.couchdb.user:${nameOf(index)}`,
   _rev: `1-${HASH.slice(0, 32)}`,
   password_scheme: 'pbkdf2',
