@@ -1,13 +1,16 @@
 // The page at /_cardea/sign-in in a real browser: it ends in the session cookie of the document door.
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import axe from 'axe-core'
 import { readTotp, renderCode } from '../../src/directory/second-factor/totp.ts'
 import { findViolations, launchBrowser, NO_BROWSER, openWindow } from '../support/chromium.ts'
+import { startMailServer, tokenOf } from '../support/mail.ts'
 import { AUDIENCE, CLIENT, CLIENT_SECRET, startProvider } from '../support/provider.ts'
 import { ADMIN, basic, send } from '../support/request.ts'
-import { createSharedScope, type Scope } from '../support/scope.ts'
-import { startServer } from '../support/server.ts'
+import { createSharedScope, makeFolder, type Scope } from '../support/scope.ts'
+import { startServer, startServerWithFiles } from '../support/server.ts'
 
 const scope = createSharedScope()
 const browser = await launchBrowser(scope)
@@ -171,6 +174,47 @@ describe('the sign-in page', { skip: NO_BROWSER }, () => {
     await page.evaluate(axe.source)
     assert.deepEqual(await findViolations(page), [])
     assert.equal(await page.getByRole('button', { name: 'Link your account at Example ID' }).count(), 1)
+  })
+
+  it('creates the user of an invitation with an account, also after a reload on the way', async (t) => {
+    const mailServer = await startMailServer(t)
+    const file = join(makeFolder(t), 'local.ini')
+    writeFileSync(file, '[console]\npublic-url = https://db.example.com\n')
+    const server = await startServerWithFiles(t, [file], {
+      mail: { url: mailServer.url, from: 'no-reply@shop.example' },
+      'provider:example': {
+        issuer: provider.issuer,
+        audience: AUDIENCE,
+        'client-id': CLIENT,
+        'client-secret': CLIENT_SECRET,
+        label: 'Example ID',
+      },
+    })
+    const url = server.document
+    const path = '/_cardea/api/settings/console/public-url'
+    assert.equal((await send(url, { method: 'PUT', path, headers: ADMIN, body: { value: url } })).status, 200)
+    const invited = {
+      method: 'POST',
+      path: '/_cardea/api/invitations',
+      headers: ADMIN,
+      body: { address: 'iva@a.example' },
+    }
+    assert.equal((await send(url, invited)).status, 200)
+    const at = `#/invitation-link/${tokenOf(await mailServer.take('iva@a.example'))}`
+    Object.assign(provider.state, { idToken: { sub: 'invited' } })
+    t.after(() => Object.assign(provider.state, { idToken: {} }))
+    const choose = async () => {
+      const { page } = await openWindow(t, browser, { url, at })
+      await page.getByLabel('Name').fill('iva/ü')
+      await page.getByRole('button', { name: 'Use an account at an identity provider' }).click()
+      await page.getByRole('heading', { name: 'Choose your account' }).waitFor()
+      return page
+    }
+    await (await choose()).reload()
+    assert.equal(await server.cardea.users.find('iva/ü'), undefined)
+    const page = await choose()
+    await page.getByRole('button', { name: 'Link your account at Example ID' }).click()
+    await page.getByText('You are signed in as iva/ü.').waitFor()
   })
 
   it('gives the web interface of ArangoDB a token of its door', async (t) => {
