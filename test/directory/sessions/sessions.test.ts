@@ -316,3 +316,14 @@ describe('listeners', () => {
     assert.equal(seen.length, 1)
   })
 })
+
+it('a token of another issuer ends while the server that has its user refuses it', async (t) => {
+  const { directory, store } = await openWithUser(t)
+  const token = { name: 'ada', issuedAt: 'now' } as const
+  assert.equal(await directory.isForeignTokenLive(token), true)
+  const stored = (await store.findUser('ada')) ?? assert.fail('no user')
+  assert.ok(stored.record.kind === 'user')
+  await store.writeUser({ expected: stored.sequence, record: { ...stored.record, isWithheld: true } })
+  await directory.catchUp()
+  assert.equal(await directory.isForeignTokenLive(token), false)
+})
