@@ -185,7 +185,9 @@ it('a worker that is stuck while it starts delays no stop', async (t) => {
   await waitForWorkers(doors)
   const before = listWorkers(doors)
   await api(doors, 'POST', '/reload', { rolling: true })
-  const findStarting = () => listWorkers(doors).find((pid) => !before.includes(pid))
+  // one that is stopped before it runs its own program would block the process that starts it
+  const isStarted = (pid: number) => readFileSync(`/proc/${pid}/environ`, 'utf8').includes('NODE_UNIQUE_ID=')
+  const findStarting = () => listWorkers(doors).find((pid) => !before.includes(pid) && isStarted(pid))
   await waitUntil(() => findStarting() !== undefined)
   process.kill(findStarting() ?? 0, 'SIGSTOP')
   await stop(doors.cardea)
