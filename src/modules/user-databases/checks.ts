@@ -78,7 +78,7 @@ function comparePeruser({ body }: ServerReply, prefix: string): readonly Finding
   return findings
 }
 
-/** The same for the operator who starts a server. One that cannot be asked is a matter of `cardea check`. */
+/** Warnings of the check for the log of a start. A database that does not respond gives none. */
 export async function noteDaemon({ config, gateway }: ModuleCore): Promise<readonly string[]> {
   const values = config.get()
   const database = listDoors(values).includes('document') ? gateway.find('document') : undefined
