@@ -183,7 +183,7 @@ export class SessionKeeper {
   #keep(live: LiveSession | null): void {
     this.#live = live
     this.#credential.keepCached?.(live?.session ?? null)
-    const toOwn = (time = 0) => now() + time - Date.now()
+    const toOwn = (time = 0) => now() + (time - Date.now())
     this.#expiresAt = toOwn(live?.expiresAt)
     this.#endsAt = toOwn(live?.endsAt)
     this.#schedule()

@@ -78,7 +78,8 @@ const isDropped = (target: Target, { source }: Assignment): boolean =>
 /** A node of a newer version may have stored it, or one that had a module. */
 function reportStored(target: Target, assignment: Assignment, report: Notices): void {
   const { section, key, source } = assignment
-  const module = MODULES_OF_SETTINGS.get(`${section}.${key}`) ?? MODULES_OF_SETTINGS.get(section)
+  const ofSection = target.kind === 'unknown section' ? MODULES_OF_SETTINGS.get(section) : undefined
+  const module = MODULES_OF_SETTINGS.get(`${section}.${key}`) ?? ofSection
   if (source.kind === 'run time' && module !== undefined) {
     const message = `[${section}] ${key} is an option of the module ${module}, which this build of Cardea does not have`
     report.problems.push({ kind: 'unknown-option', place: renderSource(source), message })

@@ -41,7 +41,10 @@ const level = oneWordOf(['', 'none', 'lax'], { nothing: 'none' })
 const CODECS: Readonly<Record<string, Rows>> = {
   'the public URL': {
     codec: publicUrl,
-    good: ['', 'https://db.example.com', 'http://[::1]:5984/', 'https://db.example.com/base'].map((url) => [url, url]),
+    good: [
+      ...['', 'https://db.example.com', 'https://db.example.com/base'].map((url) => [url, url] as const),
+      ['http://[::1]:5984/', 'http://[::1]:5984'],
+    ],
     bad: [
       'javascript:alert(1)',
       'http://a@b/',

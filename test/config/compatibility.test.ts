@@ -184,9 +184,11 @@ test('ignores run-time values of options that cannot be set at run time', () => 
 })
 
 test('ignores unknown options set at run time', () => {
-  const { problems, warnings } = read({ runtime: [runtime('chttpd', 'of_tomorrow', '1')] })
-  assert.deepEqual(problems, [])
-  assert.match(warnings.join(), /of_tomorrow/)
+  for (const section of ['chttpd', 'mail']) {
+    const { problems, warnings } = read({ runtime: [runtime(section, 'of_tomorrow', '1')] })
+    assert.deepEqual(problems, [])
+    assert.match(warnings.join(), /of_tomorrow/)
+  }
 })
 
 test('a flag hides a bad run-time value', () => {
