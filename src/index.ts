@@ -14,7 +14,7 @@ import { STRICT_DEFAULTS } from './config/layers.ts'
 import type { OpenSection } from './config/option-table.ts'
 import type { Config, NamedValues } from './config/options.ts'
 import { idOf, isAccount } from './directory/account.ts'
-import type { AuthenticatedRequest } from './directory/identity.ts'
+import { type AuthenticatedRequest, hasAllRights } from './directory/identity.ts'
 import type { ToClaims } from './gateway/identity-headers.ts'
 import { StartError } from './kernel/start-error.ts'
 import { type FetchOptions, fetchDoor, findParsedBody, toAccountRequest } from './library/account.ts'
@@ -266,11 +266,11 @@ function checkGiven(given: CreateCardea): void {
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
 function toUser({ identity, credential }: AuthenticatedRequest): AuthenticatedUser {
-  const { name, roles, isAdmin, isSuperuser = false } = identity
+  const { name, roles } = identity
   const sessionId = credential.session?.id
   // a copy: the program may change its list, but not the roles Cardea knows
   const id = isAccount(identity) ? { id: idOf(identity) } : {}
-  const user = { ...id, name, roles: [...roles], isAdmin: isAdmin || isSuperuser, by: credential.handler }
+  const user = { ...id, name, roles: [...roles], isAdmin: hasAllRights(identity), by: credential.handler }
   return sessionId === undefined ? user : { ...user, sessionId }
 }
 

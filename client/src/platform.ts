@@ -56,8 +56,8 @@ const platform = globalThis as unknown as Platform
 let [elapsed, wall, steady] = [0, Date.now(), performance.now()]
 
 /**
- * Milliseconds, for intervals. It is not set back with the clock, and goes on while the device sleeps, as
- * `performance.now()` does not everywhere.
+ * Milliseconds for intervals. The value never goes back, even when the clock is set back. It counts the time in which the
+ * device sleeps, which `performance.now()` leaves out on some platforms.
  */
 export function now(): number {
   const before = [wall, steady] as const

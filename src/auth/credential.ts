@@ -51,8 +51,9 @@ const DOCUMENT = [...DOCUMENT_TOKENS, PROXY_HEADERS, ...COOKIES, ...BASIC, CERTI
 const MULTI_MODEL = [...MULTI_MODEL_TOKENS, ...BASIC, CERTIFICATE]
 
 /**
- * A session that an access token opened is accepted where cookies and a token with limits are. No page that has the
- * cookie may read or change the account of its user, nor does it open what is behind another proxy.
+ * A session that an access token opened is accepted where both cookies and tokens with limits are. It is not accepted for
+ * the account API, because a page that has the cookie must not read or change the account, nor at the forward-auth
+ * endpoint, because it must not open what is behind another proxy.
  *
  * `…Entry`: the open paths of other dialects at a door, while the door requires a credential on every path. A request to
  * the forward-auth endpoint comes from a proxy, so a certificate is that of the proxy and not of the user.

@@ -1,11 +1,11 @@
 import { connect } from 'node:net'
 
-/** A listener at every address of the machine. */
-export const isAtEveryAddress = (url: string): boolean => /^\w+:\/\/(?:\[::\]|0\.0\.0\.0):/.test(url)
+/** Whether a listener receives connections on all interfaces of the machine. */
+export const isOnAllInterfaces = (url: string): boolean => /^\w+:\/\/(?:\[::\]|0\.0\.0\.0):/.test(url)
 
 /** The address of a listener for clients on this machine. */
 export const toLocalAddress = (url: string): string =>
-  isAtEveryAddress(url) ? url.replace(new URL(url).hostname, '127.0.0.1') : url
+  isOnAllInterfaces(url) ? url.replace(new URL(url).hostname, '127.0.0.1') : url
 
 /**
  * The address for a browser: of a listener at 127.0.0.1 it is `localhost`, because browsers allow no passkeys at an
@@ -15,7 +15,7 @@ export async function toBrowserAddress(url: string): Promise<string> {
   const { protocol, hostname, port } = new URL(url)
   // the listener itself has the port there
   if (hostname === '[::]') return url.replace(hostname, 'localhost')
-  const isLocal = isAtEveryAddress(url) || (protocol === 'http:' && hostname === '127.0.0.1')
+  const isLocal = isOnAllInterfaces(url) || (protocol === 'http:' && hostname === '127.0.0.1')
   if (!isLocal || (await isTaken('::1', Number(port || 80)))) return toLocalAddress(url)
   return url.replace(hostname, 'localhost')
 }

@@ -38,7 +38,7 @@ const NO_PRIMARY: AreaFindings[number] = {
 /** A server that is not the primary. */
 function describeOther({ name, failure, isReadOnly, isForeign, isSamePrimary }: ServerRole): AreaFindings[number] {
   if (failure !== undefined) return { level: 'warning', message: `${name} cannot be used: ${failure}` }
-  if (isForeign) return { level: 'problem', message: `${name} is no copy of the primary`, advice: NAME_COPIES }
+  if (isForeign) return { level: 'problem', message: `${name} is not a copy of the primary`, advice: NAME_COPIES }
   if (isReadOnly) return { level: 'ok', message: `${name} is a standby, or set to read-only` }
   if (isSamePrimary) return { level: 'ok', message: `${name} is another address of the primary` }
   return { level: 'warning', message: `${name} accepts writes, too`, advice: STOP_OLD }

@@ -8,7 +8,7 @@ import type { UpstreamFinding } from '../gateway/upstream-check.ts'
 import { loadConfiguration } from '../live-config/load.ts'
 import { OPTION_TABLE } from '../module-options.ts'
 import { makeAuditKey } from '../observe/audit/audit-key.ts'
-import { isAtEveryAddress, toBrowserAddress, toLocalAddress } from './browser-address.ts'
+import { isOnAllInterfaces, toBrowserAddress, toLocalAddress } from './browser-address.ts'
 import type { Context } from './context.ts'
 import { AUDIT_KEY, DEFAULT_FOLDER, isFolderMade } from './folder.ts'
 import { makeFolder, renderMade } from './init.ts'
@@ -129,7 +129,7 @@ function renderAddresses(addresses: Greeting['addresses'], password: string): st
 }
 
 const renderListener = (url: string, path = ''): string =>
-  `${toLocalAddress(url)}${path}${isAtEveryAddress(url) ? ' (at every address)' : ''}`
+  `${toLocalAddress(url)}${path}${isOnAllInterfaces(url) ? ' (on all interfaces)' : ''}`
 
 /** Where a browser opens the console: the listener of its own, or else a door. */
 const findConsole = ({ admin, document, multiModel }: Greeting['addresses']): readonly string[] =>

@@ -47,7 +47,7 @@ export interface Member {
   readonly place: number
   isFirst(): boolean
   receive(message: FromWorker): void
-  /** It has said something that is not for the others, so it is not stuck. */
+  /** It has sent a message that is not for other workers. Any message shows that it is not stuck. */
   hear(): void
   /** It serves, and can be the first. */
   setReady(): void
@@ -62,8 +62,8 @@ interface State extends WorkerPort {
   hasJoined: boolean
   isReady: boolean
   isLeaving: boolean
-  /** How often it has said anything. */
-  heard: number
+  /** How many messages it has sent. */
+  messages: number
 }
 
 interface Open extends Said {
@@ -74,8 +74,8 @@ interface Open extends Said {
   readonly waiting: Set<State>
   readonly replies: WorkerReply[]
   timer?: NodeJS.Timeout
-  /** Whether the first worker is stuck. */
-  silence?: NodeJS.Timeout
+  /** Passes over the first worker if it has sent nothing until then. */
+  silenceTimer?: NodeJS.Timeout
 }
 
 /** `silent`: a first worker that has said nothing at all since it was asked is not the first any longer. */
@@ -103,7 +103,7 @@ export class Router {
     const places = new Set([...this.#members].map(({ place }) => place))
     let place = 1
     while (places.has(place)) place += 1
-    const member: State = { ...port, place, hasJoined: false, isReady: false, isLeaving: false, heard: 0 }
+    const member: State = { ...port, place, hasJoined: false, isReady: false, isLeaving: false, messages: 0 }
     this.#members.add(member)
     return {
       place,
@@ -117,7 +117,7 @@ export class Router {
   }
 
   #hear(member: State): void {
-    member.heard += 1
+    member.messages += 1
   }
 
   #receive(member: State, message: FromWorker): void {
@@ -171,12 +171,12 @@ export class Router {
     // one that says something has joined, so there is a first
     if (!first) return
     this.#sendTo(first, open)
-    const { heard } = first
-    const look = () => {
-      if (open.waiting.has(first) && first.heard === heard) this.#passOver(first)
+    const { messages } = first
+    const passOverIfSilent = () => {
+      if (open.waiting.has(first) && first.messages === messages) this.#passOver(first)
     }
-    clearTimeout(open.silence)
-    open.silence = setTimeout(() => setImmediate(look), this.#deadlinesMs.silent)
+    clearTimeout(open.silenceTimer)
+    open.silenceTimer = setTimeout(() => setImmediate(passOverIfSilent), this.#deadlinesMs.silent)
   }
 
   /** Another one is the first, if there is another that serves. */
@@ -226,7 +226,7 @@ export class Router {
 
   #close(open: Open): void {
     clearTimeout(open.timer)
-    clearTimeout(open.silence)
+    clearTimeout(open.silenceTimer)
     this.#open.delete(open.id)
   }
 

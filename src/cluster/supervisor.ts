@@ -238,7 +238,7 @@ export class Supervisor {
       const { worker, member, isReady, timeoutMs, beatAtMs } = running
       if (wasSuspended) running.beatAtMs = nowMs
       else if (timeoutMs > 0 && nowMs - beatAtMs > timeoutMs) {
-        const what = isReady ? 'is stuck' : 'does not begin to serve'
+        const what = isReady ? 'is stuck' : 'has not started in time'
         this.#deps.log.error(`a worker ${what} and is ended`, { worker: member.place })
         worker.process.kill('SIGKILL')
       }

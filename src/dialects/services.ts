@@ -1,7 +1,14 @@
 // What a door forwards to: its database, and applications that are mounted beside it.
 import { requireNoAction } from '../auth/required-actions.ts'
 import { findLevel, SYSTEM_DATABASE } from '../directory/grants.ts'
-import { HELD_BACK, type Identity, identityOf, isAnonymous, type TokenScope } from '../directory/identity.ts'
+import {
+  HELD_BACK,
+  hasAllRights,
+  type Identity,
+  identityOf,
+  isAnonymous,
+  type TokenScope,
+} from '../directory/identity.ts'
 import type { Reply, RequestContext, RequestHead, Route, Step } from '../http/request-context.ts'
 
 /** The database behind a door. */
@@ -61,7 +68,7 @@ type ServiceClients = keyof typeof ALLOWED
 
 /** By the word in the line of the service. */
 const ALLOWED = {
-  user: ({ name, isAdmin, isSuperuser }: Identity) => name !== null || isAdmin || isSuperuser === true,
+  user: (identity: Identity) => identity.name !== null || hasAllRights(identity),
   required: (identity: Identity) => findLevel(identity, SYSTEM_DATABASE) !== 'none',
 }
 

@@ -1,4 +1,4 @@
-import type { Identity } from './identity.ts'
+import { hasAllRights, type Identity } from './identity.ts'
 import { GRANT_LEVELS } from './users/fields.ts'
 import type { Grant, GrantLevel } from './users/user.ts'
 
@@ -45,7 +45,7 @@ export const resolveDatabaseLevel = (grants: Grants, database: string): GrantLev
 
 /** What an identity may do on a database. Administrators and superuser tokens may do everything. */
 export const findLevel = (identity: Identity, database: string): GrantLevel =>
-  identity.isAdmin || identity.isSuperuser ? 'rw' : resolveDatabaseLevel(identity.grants, database)
+  hasAllRights(identity) ? 'rw' : resolveDatabaseLevel(identity.grants, database)
 
 /** The level on a collection: its own entry, otherwise the highest of all more general entries. */
 export function resolveCollectionLevel(grants: Grants, database: string, collection: string): GrantLevel {

@@ -72,7 +72,7 @@ interface Candidate {
   readonly digests: Digests
 }
 
-/** That of a sibling, with what it becomes as long as the snapshot of `before` is current. */
+/** Prepared for the reload of a sibling. `built` was made with the snapshot `before`, and counts while that is current. */
 interface BuiltCandidate extends Candidate {
   readonly reload: string
   readonly before: ConfigSnapshot
@@ -82,7 +82,7 @@ interface BuiltCandidate extends Candidate {
 /** The first process reloads for all: two reloads at a time would leave some with the files of one, some of the other. */
 const RELOAD: Topic<undefined, ReloadReport> = { name: 'reload' }
 type Prepared = Pick<ReloadReport, 'problems'> & Pick<Candidate, 'digests'>
-/** The values of both are the id of one reload. `undefined`: the process is starting, and agrees before it serves. */
+/** Both topics send the id of a reload. A process that is starting replies `undefined`: it agrees before it serves. */
 const PREPARE: Topic<string, Prepared | undefined> = { name: 'reload.prepare' }
 const APPLY: Topic<string> = { name: 'reload.apply' }
 const DIGESTS: Topic<undefined, Digests> = { name: 'reload.digests' }
@@ -90,61 +90,74 @@ const DIGESTS: Topic<undefined, Digests> = { name: 'reload.digests' }
 /** One that starts may have read older files than its siblings, and has not read everything yet. It agrees before it serves. */
 type Phase = 'starting' | 'agreeing' | 'serving'
 
+/** How far this process is, and what reloads of its siblings it has seen. */
+interface Seen {
+  phase: Phase
+  isReloading: boolean
+  /** Prepared, and not applied yet. */
+  candidate: BuiltCandidate | undefined
+  /** Whether one was applied that was prepared while this process was starting. */
+  hasMissedReload: boolean
+}
+
 export function createReload(state: ReloadState) {
+  const phase: Phase = state.kernel.siblings.count > 1 ? 'starting' : 'serving'
+  const seen: Seen = { phase, isReloading: false, candidate: undefined, hasMissedReload: false }
+  answerReloads(state, seen)
+  return {
+    reload: () => reloadAndRecord(state),
+    /** Called before this process serves. Throws if it cannot have the same as its siblings. */
+    agree: () => agreeWithSiblings(state, seen),
+  }
+}
+
+function answerReloads(state: ReloadState, seen: Seen): void {
   const { siblings, audit } = state.kernel
-  let candidate: BuiltCandidate | undefined
-  let isReloading = false
-  let phase: Phase = siblings.count > 1 ? 'starting' : 'serving'
-  let hasMissedReload = false
   siblings.answer(RELOAD, () =>
     state
       .inTurn(async () => {
-        if (phase === 'starting') throw new StartError(ANOTHER_RELOAD)
-        isReloading = true
+        if (seen.phase === 'starting') throw new StartError(ANOTHER_RELOAD)
+        seen.isReloading = true
         return reloadAll(state).finally(() => {
-          isReloading = false
+          seen.isReloading = false
         })
       })
       .catch(toFailure),
   )
   siblings.answer(PREPARE, async (id) => {
-    if (phase === 'starting') return undefined
+    if (seen.phase === 'starting') return undefined
     // both would wait for the turn of the other
-    if (isReloading) return { digests: new Map(), problems: [ANOTHER_RELOAD] }
+    if (seen.isReloading) return { digests: new Map(), problems: [ANOTHER_RELOAD] }
     audit.reopen()
-    candidate = undefined
+    seen.candidate = undefined
     try {
-      candidate = await prepareInTime(state, id)
-      return { digests: candidate.digests, problems: [] }
+      seen.candidate = await prepareInTime(state, id)
+      return { digests: seen.candidate.digests, problems: [] }
     } catch (error) {
       return { digests: new Map(), problems: toFailure(error).problems }
     }
   })
   siblings.answer(APPLY, async (id) => {
-    if (candidate || phase === 'serving') await applyPrepared(state, candidate, id)
-    // it was prepared while this process was starting
-    else hasMissedReload = true
+    if (seen.candidate || seen.phase === 'serving') await applyPrepared(state, seen.candidate, id)
+    else seen.hasMissedReload = true
   })
   siblings.answer(DIGESTS, () => listDigests(state))
-  const reload = () => reloadAndRecord(state)
-  const isSameAsFirst = async () => {
-    hasMissedReload = false
-    const digests = await siblings.askFirst(DIGESTS, undefined)
-    return isSame(digests, listDigests(state)) && !hasMissedReload
+}
+
+async function agreeWithSiblings(state: ReloadState, seen: Seen): Promise<void> {
+  if (seen.phase === 'serving') return
+  seen.phase = 'agreeing'
+  for (let attempt = 1; !(await agreesWithFirst(state, seen)); attempt += 1) {
+    const { isApplied, problems } = await reloadAndRecord(state)
+    if (!isApplied || attempt === ATTEMPTS) throw new StartError([DIFFERENT, ...problems].join('\n'))
   }
-  return {
-    reload,
-    /** Called before this process serves. Throws if it cannot have the same as its siblings. */
-    async agree(): Promise<void> {
-      if (phase === 'serving') return
-      phase = 'agreeing'
-      for (let attempt = 1; !(await isSameAsFirst()); attempt += 1) {
-        const { isApplied, problems } = await reload()
-        if (!isApplied || attempt === ATTEMPTS) throw new StartError([DIFFERENT, ...problems].join('\n'))
-      }
-      phase = 'serving'
-    },
-  }
+  seen.phase = 'serving'
+}
+
+async function agreesWithFirst(state: ReloadState, seen: Seen): Promise<boolean> {
+  seen.hasMissedReload = false
+  const digests = await state.kernel.siblings.askFirst(DIGESTS, undefined)
+  return agreeOnCommonSources(digests, listDigests(state)) && !seen.hasMissedReload
 }
 
 async function reloadAndRecord(state: ReloadState): Promise<ReloadReport> {
@@ -191,7 +204,8 @@ async function reloadAll(state: ReloadState): Promise<ReloadReport> {
   const others = (await siblings.tellAll(PREPARE, id)).filter((other) => other !== undefined)
   const problems = new Set(others.flatMap((other) => other.problems))
   if (problems.size > 0) throw new StartError([...problems].join('\n'))
-  if (!others.every(({ digests }) => isSame(digests, candidate.digests))) throw new StartError(CHANGED_MEANWHILE)
+  if (!others.every(({ digests }) => agreeOnCommonSources(digests, candidate.digests)))
+    throw new StartError(CHANGED_MEANWHILE)
   await siblings.tellAll(APPLY, id)
   return apply(state, candidate, built)
 }
@@ -224,7 +238,7 @@ async function prepareAndBuild(state: ReloadState, reload: string): Promise<Buil
   return { ...candidate, reload, before, built: await buildSnapshot(candidate.reader, state.fresh, before) }
 }
 
-/** Without the store, unless it has changed meanwhile. If it fails, there is no reply, and this process is ended. */
+/** Reads the store only if the snapshot was replaced meanwhile. After a failure it never replies, so this process is ended. */
 async function applyPrepared(state: ReloadState, candidate: BuiltCandidate | undefined, reload: string): Promise<void> {
   try {
     if (candidate?.reload !== reload) throw new TypeError('another configuration was prepared')
@@ -254,7 +268,7 @@ function joinDigests(reader: SettingsReader, parts: readonly Digests[]): Digests
 }
 
 /** A process that is replaced for new options has other sources, and one that starts has not read all of them. */
-const isSame = (one: Digests, other: Digests): boolean =>
+const agreeOnCommonSources = (one: Digests, other: Digests): boolean =>
   [...one].every(([source, digest]) => (other.get(source) ?? digest) === digest)
 
 function apply(state: ReloadState, { reader, parts }: Candidate, built: BuiltSnapshot): ReloadReport {

@@ -27,8 +27,8 @@ export interface ChangeMode {
 }
 
 /**
- * Why a request may not make a change, although it is valid: it would break what the store holds. The operator at the
- * command line on the server may mean it. `get` and `kernel` are those under the change.
+ * Why a request may not make a change, although it is valid: stored data would become unusable. An operator at the command
+ * line on the server may intend that. `get` and `kernel` show the configuration with the change.
  */
 export type CheckStored = (
   change: { readonly before: Config; readonly after: Config },
@@ -105,23 +105,28 @@ async function requireAllowed(...change: Parameters<typeof checkTried>): Promise
 const EXPIRIES: readonly string[] = ['chttpd_auth.timeout', 'chttpd_auth.max_lifetime', 'admin.session-timeout']
 
 /**
- * Why a request cannot make this change, as if it was made: the request would be refused itself, so that none like it could
- * undo the change, or what the store holds would break.
+ * Tries the change and returns why a request may not make it: the same request would then be refused and could not undo
+ * it, or stored data would become unusable.
  */
 async function checkTried(liveConfig: LiveConfig, entry: RuntimeEntry, caller: Caller, checkStored?: CheckStored) {
   const { values: before, table } = liveConfig.get().configured
   const name = table.find(entry.section, entry.key)?.name ?? ''
+  if (caller.door === undefined || EXPIRIES.includes(name)) return undefined
   let reason: string | undefined
-  if (caller.door !== undefined && !EXPIRIES.includes(name))
-    await liveConfig.tryChange(entry, async () => {
-      const after = liveConfig.get().settings.values
-      const why = (await findListenerProblem(caller, after, before)) ?? (await findRefusal(caller))
-      const broken = why === undefined ? await checkStored?.({ before, after }, liveConfig) : undefined
-      if (broken !== undefined && caller.door !== CONTROL_DOOR) reason = broken
-      if (why !== undefined)
-        reason = `With this change the server would refuse this request, and one to undo the change: ${why} Change other options first, or use the command line on the server`
-    })
+  await liveConfig.tryChange(entry, async () => {
+    const after = liveConfig.get().settings.values
+    reason = await findLockout(caller, after, before)
+    if (caller.door !== CONTROL_DOOR) reason ??= await checkStored?.({ before, after }, liveConfig)
+  })
   return reason
+}
+
+/** Why the request could not undo the change, under which this runs. */
+async function findLockout(caller: Caller, after: Config, before: Config): Promise<string | undefined> {
+  const why = (await findListenerProblem(caller, after, before)) ?? (await findRefusal(caller))
+  return why === undefined
+    ? undefined
+    : `With this change the server would refuse this request, and one to undo the change: ${why} Change other options first, or use the command line on the server`
 }
 
 async function findRefusal(caller: Caller): Promise<string | undefined> {
@@ -139,8 +144,11 @@ async function findListenerProblem({ door = '', localAddress }: Caller, next: Co
   if (door === 'document' && isDocumentOpen(before) && !isDocumentOpen(next))
     return 'The document door would be closed.'
   if (door === 'document' && localAddress !== undefined) {
-    const [is, was] = await Promise.all([next, before].map(({ chttpd }) => receives(chttpd.bind_address, localAddress)))
-    if (was && !is) return `The document door would no longer listen on ${localAddress} (chttpd.bind_address).`
+    const [receivesNext, receivesNow] = await Promise.all(
+      [next, before].map(({ chttpd }) => receives(chttpd.bind_address, localAddress)),
+    )
+    if (receivesNow && !receivesNext)
+      return `The document door would no longer listen on ${localAddress} (chttpd.bind_address).`
   }
   const isSame = next.door['proxy-protocol'].includes(door) === before.door['proxy-protocol'].includes(door)
   return isSame ? undefined : 'The listener would expect other connections (door.proxy-protocol).'

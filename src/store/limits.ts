@@ -19,7 +19,7 @@ export function requireStorableText(text: string, what: string): void {
 
 const MAX_FOREIGN_LENGTH = 500
 
-/** The words of another server may contain anything. */
+/** Text of another server can be of any length, and contain characters that cannot be stored. */
 export const toStorable = (text: string): string =>
   text.slice(0, MAX_FOREIGN_LENGTH).toWellFormed().replaceAll('\0', '\ufffd')
 

@@ -265,7 +265,7 @@ function readPasskeys(value: Json): readonly Passkey[] | undefined {
   const passkeys = requireList(value, 'passkeys').map(readPasskey)
   const { maxPerUser } = PASSKEY_FORM
   if (passkeys.length > maxPerUser) throw badRequest(`A user has at most ${maxPerUser} passkeys.`)
-  if (new Set(passkeys.map(toPasskeyKey)).size < passkeys.length) throw badRequest('A passkey is there twice.')
+  if (new Set(passkeys.map(toPasskeyKey)).size < passkeys.length) throw badRequest('A passkey is listed twice.')
   return passkeys.length === 0 ? undefined : passkeys
 }
 
@@ -273,7 +273,7 @@ function readPasskey(value: Json): Passkey {
   const passkey = requireObject(value, 'Each of passkeys')
   const readValid = (member: string, isValid: (text: string) => boolean, given = passkey[member]) => {
     const text = requireText(given, `${member} of a passkey`)
-    if (!isValid(text)) throw badRequest(`${member} of a passkey has a form that none has.`)
+    if (!isValid(text)) throw badRequest(`${member} of a passkey is not valid.`)
     return text
   }
   return {

@@ -57,7 +57,7 @@ describe('cardea check, about the servers of PostgreSQL', () => {
         'b is a standby, or set to read-only',
         'c accepts writes, too',
         'd is another address of the primary',
-        'e is no copy of the primary',
+        'e is not a copy of the primary',
         'PostgreSQL allows 97 connections and has 3. A node uses up to 20 of them, so 4 such nodes fit',
       ],
     )

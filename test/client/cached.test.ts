@@ -69,7 +69,7 @@ test('the cookie is not kept with the session that was known last', async (t) =>
   )
 })
 
-test('a write that takes long does not bring back who has signed out', async (t) => {
+test('a slow write does not restore a session after sign-out', async (t) => {
   const items = new Map<string, string>()
   const written: string[] = []
   const { promise: released, resolve: release } = Promise.withResolvers<void>()

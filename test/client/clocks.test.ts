@@ -70,7 +70,7 @@ test('a session that ended in its time has expired, whatever the clock says', as
   assert.deepEqual(log, ['signed_in', 'expired'])
 })
 
-test('a session has expired after a sleep in which no timer ran, and no other clock', async (t) => {
+test('a session expires while the device sleeps, when no timer runs and only the wall clock goes on', async (t) => {
   const { keeper, log, state, setClock } = open(t)
   setClock(SLIDING_MS)
   state.isLive = false

@@ -159,7 +159,7 @@ test('requests of a revoked session end with 401 if another user signs in, and o
   assert.deepEqual([(await waiting).status, (await later).status], [401, 401])
 })
 
-test('a request that has waited listens to its signal no more', async (t) => {
+test('a request that has waited removes its abort listener', async (t) => {
   const server = await startServer(t, SIGN_UP)
   // that of the platform follows the signal too
   const fetch: typeof globalThis.fetch = (input, init) => globalThis.fetch(input, { ...init, signal: null })

@@ -242,8 +242,8 @@ describe('the image', () => {
     podman('run', '--detach', '--name', NAME, ...OWN_PORTS, '--network=none', IMAGE, 'start', '/var/lib/cardea')
     await waitUntil(() => /^ {2}add a user/m.test(tryPodman('logs', NAME).stdout))
     const printed = tryPodman('logs', NAME).stdout
-    assert.match(printed, /^ {2}document door {5}http:\/\/127\.0\.0\.1:5984 \(at every address\)$/m)
-    assert.match(printed, /^ {2}multi-model door {2}http:\/\/127\.0\.0\.1:8529 \(at every address\)$/m)
+    assert.match(printed, /^ {2}document door {5}http:\/\/127\.0\.0\.1:5984 \(on all interfaces\)$/m)
+    assert.match(printed, /^ {2}multi-model door {2}http:\/\/127\.0\.0\.1:8529 \(on all interfaces\)$/m)
     assert.match(printed, /^ {2}console {19}http:\/\/localhost:5984\/_cardea\/$/m)
     assert.doesNotMatch(printed, /\[::\]|0\.0\.0\.0/)
     const added = runIn('sh', '-c', "printf 'analytical-engine' | cardea user add ada --password-stdin")

@@ -191,7 +191,7 @@ it('a worker that is stuck while it starts delays no stop', async (t) => {
   await waitUntil(() => findStarting() !== undefined)
   process.kill(findStarting() ?? 0, 'SIGSTOP')
   await stop(doors.cardea)
-  assert.match(doors.cardea.stderr(), /a worker does not begin to serve and is ended/)
+  assert.match(doors.cardea.stderr(), /a worker has not started in time and is ended/)
 })
 
 /** After the first response: whether the server ends the connection in order. */

@@ -102,7 +102,7 @@ describe('cardea livesync add', () => {
       assert.equal((await send(folded.document, { path: `/${name}`, as: AS_ADMIN })).status, 404, name)
   })
 
-  it('makes one database alone, which is recorded, and gives its address without a slash', async (t) => {
+  it('creates one database, records it, and returns its address without a slash at the end', async (t) => {
     const enabled = {
       'user-databases': { enabled: true, 'on-delete': 'remove' },
       console: { 'public-url': 'https://db.example.org/' },

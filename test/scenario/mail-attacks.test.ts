@@ -85,7 +85,7 @@ describe('a link that undoes a change of the address', () => {
     assert.deepEqual(errorOf(await undo(thief, 'evil')), NOT_FOUND)
   })
 
-  it('ends no other one while its use is refused', async () => {
+  it('ends no link of a later change if its use is refused', async () => {
     await addUser('ema', 'ema@example.com')
     await changeAddress('ema', 'ema@evil.example')
     await changeAddress('ema', 'ema@evil2.example')

@@ -216,7 +216,7 @@ test('an expiry may be shorter than the session that sets it, because signing in
   }
 })
 
-test('a program that serves the document door with a listener of its own may have none for it', async (t) => {
+test('a program that serves the document door through its own listener can change options without chttpd.port', async (t) => {
   const { cardea } = await startServer(t, { chttpd: { port: 'none' } })
   const ask = createAsk(await serve(t, (request, response) => void cardea.handle(request, response)))
   const reply = await ask('PUT', `${CONFIG}/chttpd_auth/timeout`, { as: AS_ADMIN, body: '"700"' })

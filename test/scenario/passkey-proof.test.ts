@@ -197,7 +197,7 @@ it('the last passkey that a role needs is removed with a passkey or by an admini
   assert.equal((await ask(AS_ADMIN, 'DELETE', path.replace('/account', '/users/last'))).status, 200)
 })
 
-it('so are the last passkeys of an administrator, at the path for any account and both at the same time', async () => {
+it('an administrator cannot remove all passkeys with the password, even both at the same time', async () => {
   await addUser('chief', { roles: ['staff'] })
   assert.equal((await ask(AS_ADMIN, 'POST', '/administrators', { name: 'chief', password: PASSWORD })).status, 200)
   const { device, reply } = await addPasskey(`chief:${PASSWORD}`)

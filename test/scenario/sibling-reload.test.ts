@@ -177,7 +177,7 @@ describe('a reload of workers over a store that does not answer', () => {
     ['is prepared', 'reload.prepare', false],
     ['is applied', 'reload.apply', true],
   ] as const)
-    it(`while it ${what} ends none of them`, async (t) => {
+    it(`ends no worker while it ${what}`, async (t) => {
       let isSlow = false
       const wrap = (siblings: Siblings): Siblings => ({
         ...siblings,
@@ -244,7 +244,7 @@ describe('secrets in a folder', () => {
     assert.deepEqual(await statuses(await signIn(first)), [200, 200])
   })
 
-  it('are those of the others in a worker that has read them before they were reloaded', async (t) => {
+  it('are the same in a worker that read them before the others reloaded them', async (t) => {
     const folder = makeFolder(t)
     const write = (text: string) => writeFileSync(join(folder, '1'), text, { mode: 0o600 })
     write(`${KEYS}1`)

@@ -152,6 +152,7 @@ describe('a user has a database of its own', () => {
     assert.deepEqual(namesOf('ada'), ['ada'])
     assert.equal((await showState(server, 'ada')).state, 'ready')
     assert.equal((await showState(server, 'bob')).state, 'missing')
+    assert.deepEqual((await giveDatabase(server, 'bob')).json, { wished: 0 }, 'none was refused')
     const { json } = await send(server.document, { method: 'POST', path, as: AS_ADMIN })
     assert.deepEqual(json, { checked: 3, wished: 2 })
     for (const name of ['bob', 'eve']) await hasOwn(name)

@@ -88,7 +88,7 @@ async function change(name: string, change: (user: { passkeys: readonly object[]
   assert.equal(imported.json.outcomes[0].kind, 'replaced', imported.body)
 }
 
-it('a user with one passkey keeps the password, unless there is an account at a provider of today', async () => {
+it('a user with one passkey keeps the password, unless there is an account at a configured provider', async () => {
   const { device } = await addPasskey(await addUser('one'))
   const { call, sign } = await openByPasskey(url, device)
   const remove = async () => call('DELETE', PATH, await sign(`DELETE ${PATH}`))
@@ -100,7 +100,7 @@ it('a user with one passkey keeps the password, unless there is an account at a 
 })
 
 describe('a user without a password keeps', () => {
-  it('the last passkey of the host of today', async () => {
+  it('the last passkey of the current host', async () => {
     const { call, sign, id, second } = await openUser('host')
     await change('host', ({ passkeys: [one, ...others] }) => ({
       passkeys: [one, ...others, { ...one, id: 'AAAA', publicKey: 'AAAA', rpId: 'former.example' }],
@@ -114,7 +114,7 @@ describe('a user without a password keeps', () => {
     assert.deepEqual(errorOf(await go('DELETE', last, await prove(`DELETE ${last}`))), [409, 'conflict'])
   })
 
-  it('the last passkey, if the account at a provider is not one of today', async () => {
+  it('the last passkey, if the provider of the account is not configured', async () => {
     const { call, sign, id, second } = await openUser('former')
     await change('former', () => ({ links: [{ ...LINK, issuer: 'https://former.example', subject: '8' }] }))
     assert.equal((await call('DELETE', PATH, await sign(`DELETE ${PATH}`))).status, 200)

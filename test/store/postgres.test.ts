@@ -162,7 +162,7 @@ describe('a PostgreSQL that fails', () => {
     await store.close()
   })
 
-  it('a read that takes longer than a commit may is no change that the standby did not confirm', async () => {
+  it('a slow read is not reported as an unconfirmed change', async () => {
     const place = await createPostgresPlace(server)
     const limits = ['statement_timeout', 'lock_timeout', 'query_timeout'].map((name) => `&${name}=100000`).join('')
     const store = await openStore(`${place.url}${limits}`, { log: SILENT_LOG })

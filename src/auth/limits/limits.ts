@@ -40,7 +40,7 @@ import { createSignUps, type SignUpCounter, type Wait } from './sign-ups.ts'
 /** What keeps the clients of an account from signing in. */
 export interface AccountLimit {
   readonly lockedPeers: number
-  /** Some of them. */
+  /** Some of the clients that are locked. */
   readonly peers: readonly string[]
   readonly ms: number
 }

@@ -116,13 +116,16 @@ export interface Call<Query = unknown, Body = unknown, By = Caller> {
   readonly requester?: Requester
 }
 
-/** No write accepts it: `toManager` makes a caller of it, which is checked with every write. */
-export type UncheckedCaller = Omit<Caller, 'confirm' | 'mayWrite'>
+/**
+ * The caller of an operation that user administrators may call. Writes do not accept it: `toManager` makes a `Caller`
+ * that checks the user with every write.
+ */
+export type UserAdminCaller = Omit<Caller, 'confirm' | 'mayWrite'>
 
 /** What an operation receives that user administrators may call. */
-export type ManagedCall<Query = unknown, Body = unknown> = Call<Query, Body, UncheckedCaller>
+export type ManagedCall<Query = unknown, Body = unknown> = Call<Query, Body, UserAdminCaller>
 
-type CallerFor<Allowed extends Right> = Allowed extends 'userAdmin' ? UncheckedCaller : Caller
+type CallerFor<Allowed extends Right> = Allowed extends 'userAdmin' ? UserAdminCaller : Caller
 
 /** Who sent the request. */
 export interface Requester {

@@ -7,7 +7,7 @@ import type { Clock } from '../../base/clock.ts'
 import { badRequest, ERRORS, Refusal } from '../../base/errors.ts'
 import { toPairs } from '../../base/header-pairs.ts'
 import { GATE, KEY_SET } from '../../base/own-paths.ts'
-import { type Authenticated, expiryOf, isAnonymous } from '../../directory/identity.ts'
+import { type Authenticated, expiryOf, hasAllRights, isAnonymous } from '../../directory/identity.ts'
 import { type Mount, READ_METHODS } from '../../http/dispatch.ts'
 import { isOwnPath } from '../../http/form.ts'
 import { REQUEST_ID_HEADER } from '../../http/reply.ts'
@@ -110,8 +110,9 @@ async function decide(context: RequestContext, { authenticate, toIdentityHeaders
   if (isAnonymous(authenticated)) return toRefusalReply(context, sendsToSignIn?.() ?? false)
   requireNoAction(authenticated.identity)
   const wanted = context.query.getAll(ROLE).flatMap((list) => list.split(','))
-  const { roles, isAdmin, isSuperuser } = authenticated.identity
-  const isAllowed = wanted.length === 0 || isAdmin || isSuperuser || wanted.some((role) => roles.includes(role))
+  const { identity } = authenticated
+  const isAllowed =
+    wanted.length === 0 || hasAllRights(identity) || wanted.some((role) => identity.roles.includes(role))
   if (!isAllowed) throw new Refusal('forbidden')
   return { status: 204, headers: toPairs(toIdentityHeaders(authenticated).headers) }
 }

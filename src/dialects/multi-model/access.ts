@@ -1,7 +1,14 @@
 // What a request may do at this door: who may enter a database, and who manages the server.
 import { type ErrorCode, Refusal } from '../../base/errors.ts'
 import { findLevel, SYSTEM_DATABASE } from '../../directory/grants.ts'
-import { ANONYMOUS, type Authenticated, type Identity, identityOf, isAnonymous } from '../../directory/identity.ts'
+import {
+  ANONYMOUS,
+  type Authenticated,
+  hasAllRights,
+  type Identity,
+  identityOf,
+  isAnonymous,
+} from '../../directory/identity.ts'
 import type { Params, Path, RequestContext, RequestHead, RequestIdentity } from '../../http/request-context.ts'
 import { coversPath, isClientOf } from '../services.ts'
 import { toLocalPath } from './path.ts'
@@ -90,8 +97,8 @@ export const coversDatabase = ({ credential }: Authenticated, database: string):
  */
 export function isManager(identity: Identity, { document }: ManagerSettings): boolean {
   if (findLevel(identity, SYSTEM_DATABASE) !== 'rw') return false
-  const isNamed = identity.isAdmin || identity.isSuperuser || identity.grants.get(SYSTEM_DATABASE)?.level === 'rw'
-  return document.grants !== 'enforce' || isNamed === true
+  const isNamed = hasAllRights(identity) || identity.grants.get(SYSTEM_DATABASE)?.level === 'rw'
+  return document.grants !== 'enforce' || isNamed
 }
 
 export const isSelf = (context: RequestIdentity, name: string): boolean => identityOf(context).name === name

@@ -5,7 +5,7 @@ import { findMember, isJsonObject, type Members } from '../../base/json.ts'
 import { writeVelocyPack } from '../../base/write-velocypack.ts'
 import { PROGRAM } from '../../directory/caller.ts'
 import { ALL, SYSTEM_DATABASE } from '../../directory/grants.ts'
-import { ANONYMOUS } from '../../directory/identity.ts'
+import { ANONYMOUS, hasAllRights } from '../../directory/identity.ts'
 import type { Grant, UserDraft } from '../../directory/users/user.ts'
 import type { UserEditor } from '../../directory/users/user-operations.ts'
 import type { Reply, RequestContext, RequestHead, RequestIdentity } from '../../http/request-context.ts'
@@ -134,6 +134,6 @@ async function grantWhole(directory: UserEditor, name: string, database: string)
 /** As in the database, the user who creates a database may use it. */
 async function grantCreator({ directory }: MultiModelDeps, context: RequestIdentity, database: string): Promise<void> {
   const { identity } = context.authenticated ?? ANONYMOUS
-  if (identity.name === null || identity.isAdmin || identity.isSuperuser) return
+  if (identity.name === null || hasAllRights(identity)) return
   await grantWhole(directory, identity.name, database)
 }

@@ -64,11 +64,11 @@ export function createSecondFactors(parts: DirectoryParts, editor: UserEditor) {
       return replaceCodes(parts, name, caller, factor)
     },
     /**
-     * Called before a passkey is stored, which may end the credential of the caller. What it returns is called afterwards, if
-     * the passkey is the first of an account without TOTP: recovery codes that earlier ones have left must not come back. It
-     * returns new ones if the account needs a second factor.
+     * Called before a passkey is stored, because that may end the credential of the caller. The function that it returns
+     * is called once the passkey is stored, if it is the first of an account without TOTP. It removes the recovery codes
+     * of earlier passkeys, and returns new ones if the account needs a second factor.
      */
-    async beginPasskeyCodes({ name, mustSetUpFactor }: Account, caller: Caller) {
+    async preparePasskeyCodes({ name, mustSetUpFactor }: Account, caller: Caller) {
       const writes = await parts.begin(caller)
       return async (): Promise<readonly string[] | undefined> => {
         if (mustSetUpFactor) return putCodes(parts, writes, name, PASSKEYS)

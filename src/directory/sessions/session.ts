@@ -95,8 +95,8 @@ export const compareOpening = (a: string, b: string): number => Buffer.compare(h
 const headOf = (id: string): Buffer => Buffer.from(id, 'base64url').subarray(0, HEAD_BYTES)
 
 /**
- * How the user signed in here, and how the proof of each way begins. `factor`: in another session, which has proved a second
- * factor; this one proves nothing else.
+ * The ways to sign in at Cardea itself, each with what its proof in the id of a session begins with. `factor`: another
+ * session has proved a second factor, and this one proves nothing else.
  */
 const SIGN_INS = {
   password: 'session',

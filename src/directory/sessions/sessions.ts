@@ -226,8 +226,8 @@ function isAfterEpoch(parts: DirectoryParts, token: ForeignToken, { record }: Ca
   const { name, issuedAt, id, mark, isRunning, leewaySeconds = LEEWAY_SECONDS } = token
   if ((id !== undefined && isOver(parts, id, isRunning)) || isEnded(ended, mark)) return false
   const isAdministrator = administration.accounts().has(name)
-  const isLetIn = record?.kind !== 'user' || (record.isActive && !record.isWithheld && isValid(record, clock))
-  if (!isLetIn && !isAdministrator) return false
+  const maySignIn = record?.kind !== 'user' || (record.isActive && !record.isWithheld && isValid(record, clock))
+  if (!maySignIn && !isAdministrator) return false
   const epochSeconds = Math.max(administration.changedAt(name) ?? 0, record?.sessionEpoch.seconds ?? 0)
   if (epochSeconds === 0 || issuedAt === 'now') return true
   if (issuedAt === undefined) return false

@@ -54,8 +54,8 @@ export interface ChangeOptions {
   /** Revokes all sessions and tokens in any case, except one that confirms a second factor. */
   readonly endsSessions?: boolean
   /**
-   * The user sets the password, as something else than the credential of the request shows. Otherwise another one than
-   * the current ends all passkeys: a person who has taken over the account may have added one.
+   * Whether the user sets the password, proved by something other than the credential of the request, such as a link. A
+   * new password that an administrator sets removes all passkeys: a thief of the account may have added one.
    */
   readonly isOwnPassword?: boolean
 }
@@ -157,7 +157,7 @@ function findOwn(name: string, confirmed: Authenticated | undefined): Account | 
   return identity && isAccount(identity) && !identity.isAdmin && identity.name === name ? identity : undefined
 }
 
-/** Users who remove the last way in which they can sign in do not know that it is. Administrators may mean it. */
+/** Users cannot remove the last way in which they can sign in; administrators can. */
 function requireWayIn({ settings }: DirectoryParts, before: User, after: UserRecord): void {
   if (after.kind === 'tombstone' || hasPassword(after) || settings().countWaysIn(after) > 0) return
   if (hasPassword(before) || settings().countWaysIn(before) > 0) throw new Refusal('conflict', { reason: LAST_WAY })

@@ -22,7 +22,7 @@ import {
 } from '../password-links/invited.ts'
 import { requireFreeLink } from '../password-links/links.ts'
 import { requireAddress } from './addresses.ts'
-import { removeJobs, toJob, toLastKey } from './queue.ts'
+import { removeJobs, toJob, toKeyEnd } from './queue.ts'
 import { addUncounted } from './requests.ts'
 import { ADDRESS_OWNER, INVITATION_LIST, NO_NAME, REQUESTED } from './schemas.ts'
 import { doAddressesSignIn, isMailOn } from './settings.ts'
@@ -75,7 +75,7 @@ export const INVITATION_OPERATIONS = {
       const isFound = await statements.transact(function* (): StoreSteps<boolean> {
         yield* lockCounters()
         const key = toAddressKey(address)
-        const jobs = yield* removeJobs('mail.invitation', key, toLastKey(key))
+        const jobs = yield* removeJobs('mail.invitation', key, toKeyEnd(key))
         const links = yield one(STATEMENTS.removeInvitation, key)
         return jobs.length + links.length > 0
       })
@@ -111,8 +111,8 @@ export const INVITATION_OPERATIONS = {
     }),
     reply: ADDRESS_OWNER,
     async run(deps, { caller, body: { token, name, password } }) {
-      const chosen = { digest: digestHex('sha256', token), name }
-      const user = await createInvited(deps, { caller, chosen }, (draft, once) =>
+      const invited = await requireInvited(deps, { digest: digestHex('sha256', token), name })
+      const user = await createInvited(deps, { caller, invited }, (draft, once) =>
         deps.directory.createUser({ ...draft, password: { password } }, once),
       )
       return { name: user.name, address: user.address?.text ?? '' }

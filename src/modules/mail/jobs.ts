@@ -84,7 +84,7 @@ function createKind(core: ModuleCore, prepare: Prepare): JobKind {
   }
 }
 
-/** Refused connections and the like may be many before: only attempts count that the mail server may have accepted. */
+/** Only attempts count that the mail server may have accepted. Others, such as refused connections, may be many. */
 async function isLast({ kernel: { store, clock } }: ModuleCore, job: Job, { isFinal, isUncertain }: NotSentError) {
   if (isFinal || !isUncertain) return isFinal
   return (await countUncertain(store.statements, job, nowSeconds(clock))) >= MAX_UNCERTAIN
@@ -119,14 +119,9 @@ async function prepareVerification(
   if (!user || !canSignIn(core, user) || CONFIRM_ADDRESS.toVersion(user) !== version) return undefined
   const owner = { name, version, data: renderConfirmation({ address, isOwn }) }
   const link = await createLinkFor(toLinkDeps(core), CONFIRM_ADDRESS, owner, () => isWaiting(job))
-  return (
-    link && {
-      subject: name,
-      to: address,
-      name: 'verify-address',
-      values: { ...toValues(CONFIRM_ADDRESS, link), user: name },
-    }
-  )
+  if (!link) return undefined
+  const values = { ...toValues(CONFIRM_ADDRESS, link), user: name }
+  return { subject: name, to: address, name: 'verify-address', values }
 }
 
 /** An address that has an account gets a message that says so. The reply to the request does not. */
@@ -138,7 +133,7 @@ async function prepareSignUp(core: ModuleCore, { name = '', address }: MailPaylo
   return link && { subject: NEW_USER, to: address, name: 'sign-up', values: toValues(SIGN_UP, link) }
 }
 
-/** The user who has verified the address, or who is called like it. */
+/** The user who has verified the address, or whose name is the address. */
 async function findAccountOf({ directory, config }: ModuleCore, name: string, address: string) {
   const owner = await directory.findAddressOwner(address)
   if (owner) return owner
@@ -171,7 +166,10 @@ async function prepareNotice(core: ModuleCore, _payload: MailPayload, job: Job):
   return link && { ...about, values: { user: name, ...toValues(TAKE_BACK, link) } }
 }
 
-/** Whether nothing has ended it meanwhile. Its number may be that of a later job: it is free when the queue is empty. */
+/**
+ * Whether the job is still in the store: a later change may have removed it. All of it is compared, because a later job
+ * can have its id: ids begin again when the queue is empty.
+ */
 function* isWaiting({ id, kind, key, payload }: Job): StoreSteps<boolean> {
   yield* lockCounters()
   return (yield one(STATEMENTS.findJob, id, kind, key, payload)).length > 0

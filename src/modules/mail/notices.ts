@@ -15,7 +15,8 @@ import { needsFactor } from '../../directory/accounts.ts'
 import { type Caller, withCheck } from '../../directory/caller.ts'
 import type { NewJob } from '../../directory/store-port/jobs.ts'
 import { toAddressKey } from '../../directory/users/address.ts'
-import { findTotp, hasPasskeys, isSameTotp, type User, type UserRecord, withField } from '../../directory/users/user.ts'
+import { hasFactor } from '../../directory/users/search-entries.ts'
+import { findTotp, isSameTotp, type User, type UserRecord, withField } from '../../directory/users/user.ts'
 import { isUsable } from '../../passwords/schemes.ts'
 import type { StoreSteps } from '../../store/engine.ts'
 import { putJobs } from '../../store/operations/jobs.ts'
@@ -29,7 +30,7 @@ import {
   spendLink,
 } from '../password-links/links.ts'
 import type { MessageName } from './messages.ts'
-import { removeJobs, toLastKey } from './queue.ts'
+import { removeJobs, toKeyEnd } from './queue.ts'
 import { isMailOn, type StoredWith } from './settings.ts'
 
 export const NOTICE_JOB = 'mail.notice'
@@ -52,7 +53,7 @@ export const TAKE_BACK: FreePurpose = {
   name: 'undo-address',
   page: 'undo-link',
   lifetimeSeconds: 7 * 86_400,
-  onUse: ({ name }) => endNotices(name, toLastKey(name)),
+  onUse: ({ name }) => endNotices(name, toKeyEnd(name)),
 }
 
 /** The key of a job and of its link: those of one user are in the order of the changes. */
@@ -74,7 +75,7 @@ export function* addNotices(changes: readonly UserTurn[], settings: () => Stored
   for (const { after, change, sequence } of changes) {
     if (change?.before?.kind !== 'user') continue
     const id = idOf(change.before)
-    if (isTakenAway(change.before, after)) yield* endNotices(`${id} `, toLastKey(id))
+    if (isTakenAway(change.before, after)) yield* endNotices(`${id} `, toKeyEnd(id))
     else jobs.push(...listNotices(change.before, after, change.at).map((notice) => toJob(notice, sequence)))
   }
   if (jobs.length > 0 && isMailOn(settings())) yield* putJobs(jobs)
@@ -109,7 +110,10 @@ function listNotices(before: User, after: User, at: number): readonly Notice[] {
   ]
 }
 
-/** The first one, too. Another stored form of the same password ends no session. */
+/**
+ * Whether the user has another password, or a first one. A new hash of the same password ends no session, so the
+ * generation of the sessions stays.
+ */
 const hasNewPassword = (before: User, after: User): boolean =>
   isUsable(after.password) &&
   !isDeepStrictEqual(before.password, after.password) &&
@@ -155,7 +159,8 @@ export async function takeBack(
   const use = { link, caller: withCheck(caller, requireSame), onUse: TAKE_BACK.onUse }
   const now = nowSeconds(deps.clock)
   const factorRoles = deps.options().admin['second-factor-roles']
-  const change = (user: User) => withoutBypass(user, restore(user, notice, now), factorRoles)
+  const needsOne = (user: User) => needsFactor(deps.directory.listRoles(user), factorRoles)
+  const change = (user: User) => withoutBypass(user, restore(user, notice, now), needsOne)
   const options = { password: { password }, endsSessions: true, isOwnPassword: true }
   const { isActive } = await spendLink(deps, use, (once) =>
     deps.directory.changeUser(notice.name, once, change, options),
@@ -164,16 +169,14 @@ export async function takeBack(
 }
 
 /**
- * A user whose role needs a second factor could set up a new one after the last one was removed, and so could a thief of
- * the mailbox. The account is disabled until an administrator has found out whose it is.
+ * Disables a user who has lost the last second factor with this change, although a role needs one. Otherwise a thief of
+ * the mailbox could sign in and set up another one. An administrator enables the user again, after finding out whose
+ * account it is.
  */
-function withoutBypass(before: User, after: User, factorRoles: readonly string[]): User {
-  const roles = [...after.document.roles, ...(after.links ?? []).flatMap(({ roles: given = [] }) => given)]
-  const isBypass = hasFactor(before) && !hasFactor(after) && needsFactor(roles, factorRoles)
+function withoutBypass(before: User, after: User, needsOne: (user: User) => boolean): User {
+  const isBypass = hasFactor(before) && !hasFactor(after) && needsOne(after)
   return isBypass ? { ...after, isActive: false } : after
 }
-
-const hasFactor = (user: User): boolean => findTotp(user) !== undefined || hasPasskeys(user)
 
 /**
  * With the former address, and without passkeys and accounts at providers that were added since the change: access tokens

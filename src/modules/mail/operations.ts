@@ -14,7 +14,7 @@ import { idOf } from '../../directory/account.ts'
 import type { NewJob } from '../../directory/store-port/jobs.ts'
 import type { User } from '../../directory/users/user.ts'
 import { listRuleTexts } from '../../passwords/password-rules.ts'
-import { isNameTaken } from '../password-links/invited.ts'
+import { isNameTaken, nameTaken } from '../password-links/invited.ts'
 import { requireLink } from '../password-links/links.ts'
 import { USE_LINK } from '../password-links/operations.ts'
 import { CONFIRM_ADDRESS, confirmAddress, readConfirmation, requireAddress, setAddress } from './addresses.ts'
@@ -62,7 +62,7 @@ export const MAIL_OPERATIONS = {
       const isTaken = !name.includes('@') && (await isNameTaken(deps, name))
       await countRequest(deps, call, address, isTaken ? undefined : toJob('mail.sign-up', { name, address }))
       // only now: otherwise a client could look for names without a limit
-      if (isTaken) throw new Refusal('conflict', { reason: 'This name is taken.' })
+      if (isTaken) throw nameTaken()
       return { requested: true }
     },
   }),
@@ -96,8 +96,8 @@ export const MAIL_OPERATIONS = {
     async run(deps, call) {
       await call.requester?.requirePassword(call.body.current_password)
       const user = await requireExistingUser(deps, requireAccountName(call))
-      const job = toAddressJob(user, call.body.address, true)
-      await countRequest(deps, call, requireAddress(call.body.address), job)
+      const address = requireAddress(call.body.address)
+      await countRequest(deps, call, address, toAddressJob(user, { address, isOwn: true }))
       return { requested: true }
     },
   }),
@@ -158,7 +158,8 @@ export const MAIL_OPERATIONS = {
     body: GIVEN_ADDRESS,
     reply: REQUESTED,
     async run(deps, call) {
-      await addUncounted(deps, toAddressJob(await requireManagedUser(deps, call), call.body.address, false))
+      const user = await requireManagedUser(deps, call)
+      await addUncounted(deps, toAddressJob(user, { address: requireAddress(call.body.address), isOwn: false }))
       return { requested: true }
     },
   }),
@@ -182,9 +183,11 @@ const showAddress = (deps: OperationDeps, user: User | undefined) => ({
 
 const showOwner = ({ name, address }: User) => ({ name, address: address?.text ?? '' })
 
-/** One message of a user waits at most: with the one to an address that was mistyped, a later link would end. */
-function toAddressJob(user: User, given: string, isOwn: boolean): NewJob {
-  const address = requireAddress(given)
-  const payload = { name: user.name, address, version: CONFIRM_ADDRESS.toVersion(user), isOwn }
+/**
+ * The key is the id of the user, so a later message replaces one that still waits. Otherwise the one to a mistyped
+ * address could be sent last, and its link would end that of the right address.
+ */
+function toAddressJob(user: User, given: { readonly address: string; readonly isOwn: boolean }): NewJob {
+  const payload = { ...given, name: user.name, version: CONFIRM_ADDRESS.toVersion(user) }
   return toJob('mail.verify-address', payload, idOf(user))
 }

@@ -19,7 +19,7 @@ export interface MailPayload {
   readonly invitation?: InvitationView
 }
 
-/** In order for each address, so that the link of the last message is the valid one. */
+/** Jobs of the same key run in order: of several messages to an address, the last one has the link that is valid. */
 export const toJob = (kind: MailJob, payload: MailPayload, key = toAddressKey(payload.address)): NewJob => ({
   kind,
   key,
@@ -31,10 +31,10 @@ const STATEMENTS = toStatements(
   'mail.',
 )
 
-/** Follows the keys that begin with this word. */
-export const toLastKey = (key: string): string => `${key.split(' ')[0]}!`
+/** An end for `removeJobs`: it follows all keys that begin with the first word of this one. */
+export const toKeyEnd = (key: string): string => `${key.split(' ')[0]}!`
 
-/** Those with keys from one to the other. Returns what they were. */
+/** Removes the jobs with keys from `from` on and before `to`, and returns them. */
 export function* removeJobs(kind: string, from: string, to: string): StoreSteps<readonly NewJob[]> {
   const rows = yield one(STATEMENTS.removeJobs, kind, from, to)
   return rows.map((row) => ({ kind, key: textOf(row, 'key'), payload: textOf(row, 'payload') }))

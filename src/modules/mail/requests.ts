@@ -13,7 +13,7 @@ import { type Engine, numberOf, type OneStep, one, type Row, type StoreSteps } f
 import { lockCounters } from '../../store/operations/changes.ts'
 import { putJobs } from '../../store/operations/jobs.ts'
 import { toStatements } from '../../store/statements.ts'
-import { removeJobs, toLastKey } from './queue.ts'
+import { removeJobs, toKeyEnd } from './queue.ts'
 import { isMailOn, type MailSettings } from './settings.ts'
 
 const STATEMENTS = toStatements(
@@ -67,7 +67,7 @@ function requireMailOn({ options }: Pick<OperationDeps, 'options'>): MailSetting
 
 /** Where several wait, the link of the last one is the valid one. */
 function* replaceJob(job: NewJob): StoreSteps<void> {
-  if (job.kind === 'mail.verify-address') yield* removeJobs(job.kind, job.key, toLastKey(job.key))
+  if (job.kind === 'mail.verify-address') yield* removeJobs(job.kind, job.key, toKeyEnd(job.key))
   yield* putJobs([job])
 }
 

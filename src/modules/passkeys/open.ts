@@ -125,7 +125,7 @@ async function add(deps: Deps, { account, caller }: Owner, { label, response }: 
   if (!(await challenges.spend(readResponse(response).challenge)))
     throw badRequest(`The passkey was not accepted: ${USED}.`)
   const passkey = { ...verified, label, createdAt: nowSeconds(kernel.clock) }
-  const renewCodes = await directory.beginPasskeyCodes(account, caller)
+  const renewCodes = await directory.preparePasskeyCodes(account, caller)
   let isFirst = false
   const change = (others: readonly Passkey[]) => {
     isFirst = others.length === 0 && account.totp === undefined
@@ -134,7 +134,8 @@ async function add(deps: Deps, { account, caller }: Owner, { label, response }: 
   // where a role needs a second factor, the first passkey is one: sessions without it end
   await directory.changePasskeys(account.name, caller, change, account.mustSetUpFactor === true)
   kernel.events.record('passkey.added', { subject: account.name, passkey: label })
-  // afterwards: of two that are added at the same time, one is the first, and the codes of the other would replace its own
+  // only once it is stored: if two are added at the same time, one of them is the first, and only that one may replace
+  // the codes
   return isFirst ? renewCodes() : undefined
 }
 

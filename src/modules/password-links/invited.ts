@@ -27,21 +27,25 @@ export type InvitedDeps = Pick<OperationDeps, 'statements' | 'clock'> & {
   readonly directory: Pick<OperationDeps['directory'], 'findUser' | 'isAdministrator'>
 }
 
-/** The digest of an invitation, and the name that the person has chosen if it leaves that open. */
-export interface ChosenName {
+/** The digest of a link, and the name that the person has chosen if it is an invitation that leaves the name open. */
+export interface GivenLink {
   readonly digest: string
   readonly name?: string | undefined
 }
 
+type Invited = Awaited<ReturnType<typeof requireInvited>>
+
 /** Throws if the invitation is not valid, or if its user cannot have the name. */
-export async function requireInvited(deps: InvitedDeps, { digest, name: chosen }: ChosenName) {
+export async function requireInvited(deps: InvitedDeps, { digest, name: chosen }: GivenLink) {
   const { link, data } = await requireFreeLink<InvitationView>(deps, INVITATION, digest)
   const { name = chosen } = data
   if (name === undefined || (chosen !== undefined && chosen !== name))
     throw badRequest(name === undefined ? 'Choose a name.' : 'The name of the invitation cannot be changed.')
-  if (await isNameTaken(deps, name)) throw new Refusal('conflict', { reason: 'This name is taken.' })
+  if (await isNameTaken(deps, name)) throw nameTaken()
   return { link, data: { ...data, name } }
 }
+
+export const nameTaken = () => new Refusal('conflict', { reason: 'This name is taken.' })
 
 /** The name is checked again when the user is created. */
 export async function isNameTaken({ directory }: Pick<InvitedDeps, 'directory'>, name: string): Promise<boolean> {
@@ -52,10 +56,9 @@ export async function isNameTaken({ directory }: Pick<InvitedDeps, 'directory'>,
 /** Throws `conflict` if another user has got the name or the address meanwhile. */
 export async function createInvited(
   deps: InvitedDeps,
-  { caller, chosen }: { readonly caller: Caller; readonly chosen: ChosenName },
+  { caller, invited: { link, data } }: { readonly caller: Caller; readonly invited: Invited },
   create: (draft: UserDraft, caller: Caller) => Promise<User>,
 ): Promise<User> {
-  const { link, data } = await requireInvited(deps, chosen)
   const { address, ...draft } = data
   const verified = { text: address, verifiedAt: nowSeconds(deps.clock), provenBy: 'link' } as const
   return spendLink(deps, { link, caller }, (once) => create({ ...readUserDraft(draft), address: verified }, once))

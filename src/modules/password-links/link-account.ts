@@ -4,7 +4,7 @@ import { Refusal } from '../../base/errors.ts'
 import type { OperationDeps } from '../../dialects/admin-api/operation.ts'
 import { PROGRAM, withCheck } from '../../directory/caller.ts'
 import { type ExternalAccount, withField } from '../../directory/users/user.ts'
-import { type ChosenName, createInvited, INVITATION, requireInvited } from './invited.ts'
+import { createInvited, type GivenLink, INVITATION, requireInvited } from './invited.ts'
 import {
   type CheckingDeps,
   canLinkAccount,
@@ -24,7 +24,7 @@ const isInvitation = async ({ statements }: CheckingDeps, digest: string): Promi
   (await findLink(statements, digest))?.purpose === INVITATION.name
 
 /** Throws unless an account can be linked with it. `name`: what an invited person has chosen. */
-export async function requirePasswordLink(deps: CheckingDeps, token: string, name?: string): Promise<ChosenName> {
+export async function requirePasswordLink(deps: CheckingDeps, token: string, name?: string): Promise<GivenLink> {
   const chosen = { digest: digestHex('sha256', token), name }
   if (await isInvitation(deps, chosen.digest)) {
     await requireInvited(deps, chosen)
@@ -37,34 +37,34 @@ export async function requirePasswordLink(deps: CheckingDeps, token: string, nam
 }
 
 interface AccountUse {
-  readonly chosen: ChosenName
+  readonly chosen: GivenLink
   readonly account: Omit<ExternalAccount, 'linkedAt'>
   /** The address of the client. */
   readonly peer: string
 }
 
 /** Each throws if the account could not sign in as the user: as one who exists, and as one with these roles. */
-interface Allowed {
-  user(name: string): Promise<unknown>
-  roles(roles: readonly string[]): void
+interface SignInRules {
+  requireUser(name: string): Promise<unknown>
+  requireRoles(roles: readonly string[]): void
 }
 
 /**
  * Uses the link: it is not valid afterwards. The user could have set a password with it, so the current one need not be
  * changed any more.
  */
-export async function linkByPasswordLink(deps: LinkingDeps, { chosen, account, peer }: AccountUse, allowed: Allowed) {
+export async function linkByPasswordLink(deps: LinkingDeps, { chosen, account, peer }: AccountUse, rules: SignInRules) {
   const { directory, events } = deps
   if (await isInvitation(deps, chosen.digest)) {
-    const { data } = await requireInvited(deps, chosen)
-    allowed.roles(data.roles ?? [])
-    await createInvited(deps, { caller: { ...PROGRAM, peer }, chosen }, (draft, caller) =>
+    const invited = await requireInvited(deps, chosen)
+    rules.requireRoles(invited.data.roles ?? [])
+    await createInvited(deps, { caller: { ...PROGRAM, peer }, invited }, (draft, caller) =>
       directory.createWithAccount(draft, caller, account),
     )
     return
   }
   const { link, isUnchanged } = await requireLink(deps, [SET_PASSWORD], chosen.digest)
-  await allowed.user(link.name)
+  await rules.requireUser(link.name)
   await spendLink(deps, { link, caller: withCheck(PROGRAM, isUnchanged) }, (once) =>
     directory.linkAccount(link.name, once, account, (user) =>
       withField(withoutPasskeys(user), 'mustChangePassword', undefined),

@@ -121,7 +121,7 @@ const readLink = (row: Row): LinkRecord => ({
   expiresAt: numberOf(row, 'expires_at'),
 })
 
-/** Those of one purpose with names from one to the other. Returns what they were. */
+/** Removes the links of one purpose with names from `from` on and before `to`, and returns them. */
 export function* removeLinks(purpose: string, from: string, to: string): StoreSteps<readonly LinkRecord[]> {
   return (yield one(LINK_STATEMENTS.removeLinks, purpose, from, to)).map(readLink)
 }

@@ -136,8 +136,8 @@ async function signIn(context: RequestContext, arrival: Arrival, deps: ProviderR
   if (passwordLink !== undefined) {
     const use = { chosen: passwordLink, account: external, peer: context.client.address }
     await linkByPasswordLink(deps, use, {
-      user: (name) => providerSignIn.requireFactor(name, arrival),
-      roles: (roles) => providerSignIn.requireFactorOf(roles, arrival),
+      requireUser: (name) => providerSignIn.requireFactor(name, arrival),
+      requireRoles: (roles) => providerSignIn.requireFactorOf(roles, arrival),
     })
   }
   const account = await providerSignIn.findAccount(arrival)

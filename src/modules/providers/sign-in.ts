@@ -17,7 +17,7 @@ import { isSameAccount } from '../../directory/external-accounts.ts'
 import { withoutFactorSetup } from '../../directory/identity.ts'
 import type { ExternalAccount } from '../../directory/users/user.ts'
 import { findNumber } from '../../keys/document-claims.ts'
-import type { ChosenName } from '../password-links/invited.ts'
+import type { GivenLink } from '../password-links/invited.ts'
 import {
   claimsFactor,
   findAddress,
@@ -52,7 +52,7 @@ export interface Intention {
   /** The session whose user links the account. Left out: the account signs in. */
   readonly link?: { readonly name: string; readonly session: string } | undefined
   /** The link with which the account is linked. */
-  readonly passwordLink?: ChosenName | undefined
+  readonly passwordLink?: GivenLink | undefined
   /** Whether the user must prove itself to the provider again. */
   readonly isFresh?: boolean | undefined
 }

@@ -53,7 +53,7 @@ async function checkDoor(
   }
 }
 
-/** That of CouchDB, unless its configuration says another. */
+/** The default of `database_prefix` in CouchDB. */
 const DEFAULT_PREFIX = 'userdb-'
 
 /** CouchDB's own daemon must not do it too: it knows only users that are copied to CouchDB. */

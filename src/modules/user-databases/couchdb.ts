@@ -46,16 +46,16 @@ export const createCouchdb = (ask: Ask): UserDatabaseServer => ({
   },
   async list(prefix) {
     const found: string[] = []
-    for (let page = PAGE_SIZE; page === PAGE_SIZE; ) {
+    let page: readonly string[]
+    do {
       const last = found.at(-1)
       const range = { start_key: last ?? prefix, end_key: `${prefix}\ufff0` }
       const query = Object.entries(range).map(([key, value]) => `${key}=${encodeURIComponent(JSON.stringify(value))}`)
       const more = `limit=${PAGE_SIZE}&skip=${last === undefined ? 0 : 1}`
       const { body } = requireStatus(SERVER, '_all_dbs', await ask(`/_all_dbs?${query.join('&')}&${more}`), 200)
-      const names = requireNames(SERVER, body)
-      found.push(...names)
-      page = names.length
-    }
+      page = requireNames(SERVER, body)
+      found.push(...page)
+    } while (page.length === PAGE_SIZE)
     return found
   },
 })

@@ -50,10 +50,8 @@ export const USER_DATABASE_OPERATIONS = {
     async run(deps, call) {
       const { name } = await requireManagedUser(deps, call)
       const settings = requireDatabases(deps)
-      const owners = (await listWanted(deps.statements, name, settings, 'refused')).map((owner) => ({
-        ...owner,
-        claim: 'any' as const,
-      }))
+      const refused = await listWanted(deps.statements, name, settings, 'undecided')
+      const owners = refused.map((owner) => ({ ...owner, claim: 'any' as const }))
       const database = toDatabaseName(settings, name)
       for (const { door } of owners)
         deps.events.record('user-database.given', { subject: name, database, server: SERVERS[door].name })

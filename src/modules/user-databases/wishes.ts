@@ -182,6 +182,7 @@ export async function mayUse(statements: Engine, name: string, database: string)
 /** The states of databases that are wished again; `undefined`: there is none with this name. */
 const SELECTED = {
   missing: [undefined],
+  undecided: ['refused'],
   refused: [undefined, 'refused'],
   all: [undefined, 'refused', 'ready'],
 } as const

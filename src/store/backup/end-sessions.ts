@@ -32,7 +32,7 @@ export function endSessionsIn(table: Table, rows: readonly Cells[], nowSeconds: 
   })
 }
 
-/** Sent again, it would have a new link. */
+/** Messages are left out: a restored one would be sent again, with a new link that works. */
 const isMessage = (row: Row): boolean => textOf(row, 'kind').startsWith('mail.')
 
 /** Revokes sessions and issued tokens, and removes access tokens. A deleted user may have been created again. */

@@ -138,7 +138,7 @@ class Probe {
   readonly url: string
   /** `undefined`: it cannot be reached. */
   state: ServerState | undefined
-  /** Whether that is known. */
+  /** Whether the server was asked at least once, so that `state` is known. */
   hasLooked = false
   readonly #log: Log
   #client: Client | undefined

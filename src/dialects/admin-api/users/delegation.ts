@@ -59,7 +59,7 @@ export async function requireManagedUser(deps: OperationDeps, call: ManagedCall)
 
 /** The caller, checked in the transaction of a write: with the user as it is when the change is written, and the result. */
 export const toManager = (deps: OperationDeps, call: ManagedCall): Caller =>
-  // it is a whole one, without the check
+  // every caller is a whole one: only the type leaves out what a write needs
   withCheck(call.caller as Caller, (before, after) => {
     requireManaged(deps, call, before)
     if (after) requireManaged(deps, call, after)
