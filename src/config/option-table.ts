@@ -631,7 +631,7 @@ export const CORE_OPTIONS = {
     }),
     'max-connections': restart(whole(2, 1000), 10, {
       help: 'Connections that this server opens to PostgreSQL at most.',
-      more: 'Its workers share them, and each has at least two, even if that is more: one of them watches PostgreSQL and listens for changes. With store.listen-url, each worker has another one to listen.',
+      more: 'Its workers share them. Each worker has at least two, even above this limit: one of the two watches PostgreSQL and listens for changes. With store.listen-url, each worker has another one to listen.',
       fixed: FIXED.store,
     }),
     pooling: restart(oneWordOf(['session', 'transaction']), 'session', {

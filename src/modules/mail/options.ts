@@ -35,7 +35,7 @@ const ROWS = {
   }),
   'mail.tls': live(oneWordOf(['required', 'optional']), 'required', {
     help: 'Whether a server at smtp:// must offer STARTTLS.',
-    more: 'A server on this machine need not, and its certificate is not verified. smtps:// always uses TLS.',
+    more: 'A server on this machine need not offer it, and its certificate is not verified. smtps:// always uses TLS.',
     fixed: FIXED,
   }),
   'mail.from': live(sender, '', 'Sender of the messages, for example Shop <no-reply@example.com>.'),
@@ -56,7 +56,7 @@ const ROWS = {
   'mail.invitation-days': live(whole(1, 365), 7, 'How many days the link of an invitation works.'),
   'mail.mailbox-requests-per-hour': live(whole(0), 3, {
     help: 'Messages that can be asked for in an hour for one mailbox, before the response is 429.',
-    more: 'Counts requests, whether the address has an account or not, and not those of administrators. 0 switches the limit off.',
+    more: 'Requests count whether or not the address has an account; those of administrators do not count. 0 switches the limit off.',
   }),
   'mail.client-requests-per-hour': live(whole(0), 10, {
     help: 'Messages that clients of one address can ask for in an hour, before the response is 429.',
