@@ -94,7 +94,7 @@ function requireSettings(): never {
 const MODULE_DATA = toStatements({
   'password-links': 'SELECT 1 FROM cardea_links LIMIT 1',
   mail: "SELECT 1 FROM cardea_user_entries WHERE kind = 'address' LIMIT 1",
-  'user-databases': 'SELECT 1 FROM cardea_user_databases LIMIT 1',
+  'user-databases': 'SELECT 1 FROM cardea_own_databases LIMIT 1',
   'couchdb-users': 'SELECT 1 FROM cardea_mirror',
   // those of an administrator are a list, which is empty after the last is removed
   passkeys: `SELECT 1 FROM cardea_user_entries WHERE kind = 'passkey' UNION ALL

@@ -448,32 +448,24 @@ export const MIGRATIONS: readonly Migration[] = [
     );
     CREATE INDEX cardea_mirror_refused_kind ON cardea_mirror_refused (kind, document);`,
   ),
-  // A user keeps the database that it had before user-databases.prefix was changed.
-  {
-    number: 30,
-    name: 'several databases of a user',
-    sqlite: `
-    ALTER TABLE cardea_user_databases RENAME TO cardea_user_databases_before;
-    DROP INDEX cardea_user_databases_state;
-    CREATE TABLE cardea_user_databases (
-      name TEXT NOT NULL,
-      door TEXT NOT NULL,
-      database TEXT NOT NULL,
-      state TEXT NOT NULL,
-      reason TEXT NOT NULL,
+  // Databases of users take the place of those with one for each user and door: a user keeps the one that it had before
+  // user-databases.prefix was changed.
+  forBoth(
+    30,
+    'several databases of a user',
+    `
+    CREATE TABLE cardea_own_databases (
+      name text COLLATE "C" NOT NULL,
+      door text COLLATE "C" NOT NULL,
+      database text COLLATE "C" NOT NULL,
+      state text COLLATE "C" NOT NULL,
+      reason text NOT NULL,
       PRIMARY KEY (name, door, database)
-    ) STRICT;
-    INSERT INTO cardea_user_databases (name, door, database, state, reason)
-      SELECT name, door, database, state, reason FROM cardea_user_databases_before;
-    DROP TABLE cardea_user_databases_before;
-    CREATE INDEX cardea_user_databases_state ON cardea_user_databases (state, name, door, database);`,
-    postgres: `
-    ALTER TABLE cardea_user_databases ALTER COLUMN database TYPE text COLLATE "C";
-    ALTER TABLE cardea_user_databases DROP CONSTRAINT cardea_user_databases_pkey;
-    ALTER TABLE cardea_user_databases ADD PRIMARY KEY (name, door, database);
-    DROP INDEX cardea_user_databases_state;
-    CREATE INDEX cardea_user_databases_state ON cardea_user_databases (state, name, door, database);`,
-  },
+    );
+    CREATE INDEX cardea_own_databases_state ON cardea_own_databases (state, name, door, database);
+    INSERT INTO cardea_own_databases (name, door, database, state, reason)
+      SELECT name, door, database, state, reason FROM cardea_user_databases;`,
+  ),
   // What only Cardea knows of users that are being written to a CouchDB.
   forBoth(
     31,

@@ -169,7 +169,7 @@ describe('a user has a database of its own', () => {
     await server.cardea.users.create({ name: 'ada', password: 'pw' })
     await waitUntil(() => isDone(server))
     const store = new DatabaseSync(file)
-    store.exec('DROP TABLE cardea_user_databases')
+    store.exec('DROP TABLE cardea_own_databases')
     store.close()
     assert.equal((await signIn(server, 'ada')).status, 200)
   })

@@ -213,7 +213,7 @@ describe('migrations of SQLite', () => {
     migrateSqlite(database, MIGRATIONS.slice(0, 29), SILENT_LOG)
     database.exec("INSERT INTO cardea_user_databases VALUES ('ada', 'document', 'userdb-616461', 'ready', '')")
     migrateSqlite(database, MIGRATIONS, SILENT_LOG)
-    const rows = database.prepare('SELECT name, door, database, state, reason FROM cardea_user_databases').all()
+    const rows = database.prepare('SELECT name, door, database, state, reason FROM cardea_own_databases').all()
     const row = { name: 'ada', door: 'document', database: 'userdb-616461', state: 'ready', reason: '' }
     assert.deepEqual(
       rows.map((each) => ({ ...each })),

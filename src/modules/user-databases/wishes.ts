@@ -34,14 +34,14 @@ export type Wish =
 
 const STATEMENTS = toStatements(
   {
-    putRecord: `INSERT INTO cardea_user_databases (name, door, database, state, reason) VALUES ($1, $2, $3, $4, $5)
+    putRecord: `INSERT INTO cardea_own_databases (name, door, database, state, reason) VALUES ($1, $2, $3, $4, $5)
       ON CONFLICT (name, door, database) DO UPDATE SET state = excluded.state, reason = excluded.reason`,
-    listRecords: `SELECT name, door, database, state, reason FROM cardea_user_databases WHERE name = $1
+    listRecords: `SELECT name, door, database, state, reason FROM cardea_own_databases WHERE name = $1
       ORDER BY door, database`,
-    listRefused: `SELECT name, door, database, state, reason FROM cardea_user_databases WHERE state = 'refused'
+    listRefused: `SELECT name, door, database, state, reason FROM cardea_own_databases WHERE state = 'refused'
       ORDER BY name, door, database LIMIT 1000`,
-    countUndecided: `SELECT count(*) AS count FROM cardea_user_databases WHERE state = 'refused'`,
-    removeRecords: 'DELETE FROM cardea_user_databases WHERE name = $1 RETURNING name, door, database, state, reason',
+    countUndecided: `SELECT count(*) AS count FROM cardea_own_databases WHERE state = 'refused'`,
+    removeRecords: 'DELETE FROM cardea_own_databases WHERE name = $1 RETURNING name, door, database, state, reason',
     findUser: 'SELECT name FROM cardea_users WHERE name = $1 AND is_live = 1',
     countJobs: `SELECT count(*) AS waiting, coalesce(max(problem), '') AS problem FROM cardea_jobs
       WHERE kind = '${JOB_KIND}'`,
