@@ -4,7 +4,7 @@ import { toTombstone } from '../../src/directory/users/revisions.ts'
 import { addWishes, JOB_KIND, listRecords, putRecord } from '../../src/modules/user-databases/wishes.ts'
 import type { StoreSettings } from '../../src/store/create-store.ts'
 import type { StoreTests } from './store.ts'
-import { create, createIn, deleteIn, newUser } from './store-values.ts'
+import { create, createIn, deleteIn, newUser, sequenceOf, withRoles } from './store-values.ts'
 
 const settings = (more: Partial<StoreSettings['user-databases']> = {}): StoreSettings => ({
   'user-databases': { enabled: true, prefix: 'userdb-', 'on-delete': 'keep', shards: 0, wait: 0, ...more },
@@ -100,6 +100,17 @@ export const USER_DATABASE_TESTS: StoreTests = {
       (await takeJobs(store)).toSorted(),
       kept.toSorted().map((name) => `document/ada keep ${name}`),
     )
+  },
+
+  async 'a vault is closed once, with or without a record, and never removed'({ store, setSettings }) {
+    setSettings({ ...settings({ 'on-delete': 'remove' }), upstream: { document: [], 'multi-model': [] } })
+    for (const name of ['alice', 'bob']) {
+      const before = withRoles(newUser(name), 'livesync')
+      const expected = sequenceOf(await store.writeUser({ expected: 'absent', record: before }))
+      if (name === 'bob') await putRecord(store.statements, ready(name, name))
+      await store.writeUser({ expected, record: toTombstone(before, 1), change: { before, at: 1 } })
+    }
+    assert.deepEqual(await takeJobs(store), ['document/alice keep alice', 'document/bob keep bob'])
   },
 
   async 'a user that is deleted and created in one write has both wishes, in order'({ store, setSettings }) {

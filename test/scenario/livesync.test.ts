@@ -150,6 +150,19 @@ describe('cardea livesync add', () => {
     assert.deepEqual(database.securities.get('plain'), { members: { names: ['plain'] } }, 'it was no vault')
   })
 
+  it('closes the database of a vault of which only the role is known: a later user of the name does not get it', async () => {
+    await database.open('vault-old').put({ _id: 'note.md' })
+    database.securities.set('vault-old', { members: { names: ['vault-old'] } })
+    await server.cardea.users.create({ name: 'vault-old', password: 'pw', roles: ['livesync'] })
+    await server.cardea.users.remove('vault-old')
+    await server.cardea.users.create({ name: 'vault-old', password: 'pw' })
+    const members = () => database.securities.get('vault-old')?.members
+    await waitUntil(() => members()?.names?.length === 0)
+    assert.deepEqual(members(), { roles: ['_admin'], names: [] })
+    const as = basic('vault-old', 'pw')
+    assert.equal((await send(server.document, { path: '/vault-old/note.md', as })).status, 403)
+  })
+
   it('is refused until the database of the deleted user is closed, and no device loses its vault to that', async () => {
     const [seen, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     await add('vault-tom')

@@ -3,6 +3,7 @@
  * both, the user is from before the option, or from a version that did not know it.
  */
 import type { NewJob } from '../../directory/store-port/jobs.ts'
+import type { UserRecord } from '../../directory/users/user.ts'
 import { type Engine, manyKeys, numberOf, one, type Row, type StoreSteps, textOf } from '../../store/engine.ts'
 import { lockCounters } from '../../store/operations/changes.ts'
 import { putJobs } from '../../store/operations/jobs.ts'
@@ -77,18 +78,19 @@ export function* followUsers(changes: readonly UserTurn[], settings: () => UserD
 
 /** A database that Cardea has made is followed even where the option is off now: the next user must not get it. */
 function listJobs(turn: UserTurn, known: readonly DatabaseRecord[], settings: UserDatabaseSettings) {
-  const { name, kind, after, isUncertain, isMoved } = turn
+  const { name, kind, after, change, isUncertain, isMoved } = turn
   const doors = listDoors(settings)
   if (kind === 'created') {
-    const isVault = after.kind === 'user' && after.document.roles.includes(VAULT_ROLE)
     const claim = isMoved ? 'named' : 'none'
-    return isVault ? [] : doors.map((door) => toWishJob(door, name, { action: 'create', claim }))
+    return hasVaultRole(after) ? [] : doors.map((door) => toWishJob(door, name, { action: 'create', claim }))
   }
   if (kind !== 'deleted') return []
   const action = isUncertain ? 'keep' : settings['user-databases']['on-delete']
   const own = known.filter((record) => record.name === name)
   const database = toDatabaseName(settings, name)
   const others = doors.filter((door) => !own.some((record) => record.door === door && record.database === database))
+  // one without a record: from before there were records, imported, or whose creation was interrupted
+  const hasVault = hasVaultRole(change?.before) && !own.some(isVault)
   return [
     // an administrator may have given the user a refused one, which is not removed: it is not known whose it was
     ...own.map((record) =>
@@ -98,8 +100,12 @@ function listJobs(turn: UserTurn, known: readonly DatabaseRecord[], settings: Us
       }),
     ),
     ...others.map((door) => toWishJob(door, name, { action, database })),
+    ...(hasVault ? [toWishJob('document', name, { action: 'keep', database: name })] : []),
   ]
 }
+
+const hasVaultRole = (record: UserRecord | undefined): boolean =>
+  record?.kind === 'user' && record.document.roles.includes(VAULT_ROLE)
 
 /** A vault has the name of its user, who has no other database. */
 const isVault = ({ name, database }: DatabaseRecord): boolean => database === name
