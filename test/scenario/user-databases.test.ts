@@ -61,6 +61,19 @@ const giveDatabase = ({ document }: Server, name: string) =>
 
 const isDone = async (server: Server) => (await showProgress(server)).waiting === 0
 
+/** Creates the user while the store cannot say which database it has: the first attempt gives it one, and fails then. */
+async function createInterrupted(server: Server, file: string, write: () => unknown): Promise<void> {
+  const store = new DatabaseSync(file, { timeout: 5000 })
+  store.exec('ALTER TABLE cardea_own_databases RENAME TO hidden')
+  await server.cardea.users.create({ name: 'ada', password: 'pw' })
+  const jobs = store.prepare("SELECT 1 FROM cardea_jobs WHERE kind = 'user-database' AND problem <> ''")
+  await waitUntil(() => jobs.all().length > 0)
+  await write()
+  store.exec('ALTER TABLE hidden RENAME TO cardea_own_databases')
+  store.close()
+  await waitUntil(() => isDone(server))
+}
+
 /** The requests that create a user. The library, the command line and providers end in the same write. */
 const WAYS: Readonly<Record<string, (name: string) => Request & { readonly isMultiModel?: boolean }>> = {
   'PUT /_users': (name) => ({ method: 'PUT', path: `/_users/org.couchdb.user:${name}`, body: toDocument(name) }),
@@ -172,6 +185,13 @@ describe('a user has a database of its own', () => {
     store.exec('DROP TABLE cardea_own_databases')
     store.close()
     assert.equal((await signIn(server, 'ada')).status, 200)
+  })
+
+  it('with what was written there before an attempt to create it was repeated', async (t) => {
+    const file = join(makeFolder(t), 'cardea.db')
+    const { server, database } = await openScene(t, { store: { url: `sqlite:${file}` } })
+    await createInterrupted(server, file, () => database.open(toUserDatabase('ada')).put({ _id: '_design/app' }))
+    assert.equal((await showState(server, 'ada')).state, 'ready')
   })
 
   it('after a time without CouchDB in which 200 signed up', async (t) => {
@@ -631,8 +651,10 @@ describe('in ArangoDB', () => {
     const grants = new Map<string, string>()
     const collections = new Map<string, readonly object[]>()
     const databases = new Set(['_system'])
+    const state = { isDown: false }
     const backend = await openBackend(scope, (request, response, body) => {
       const { method, url = '' } = request
+      if (state.isDown) return void response.writeHead(500).end()
       const [, user = '', database = ''] = /^\/_db\/_system\/_api\/user\/([^/]+)\/database\/([^/]+)$/.exec(url) ?? []
       const reply = (status: number, result?: unknown, errorMessage?: string) =>
         response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify({ result, errorMessage }))
@@ -658,7 +680,7 @@ describe('in ArangoDB', () => {
       reply(200, grants.get(`${user} ${database}`) ?? 'none')
       for (const grant of late.splice(0)) grant()
     })
-    return { backend, grants, collections, databases }
+    return { backend, grants, collections, databases, state }
   }
 
   it('the user gets a database and rw on it, and a later user of the name neither', async (t) => {
@@ -703,6 +725,31 @@ describe('in ArangoDB', () => {
     await waitUntil(() => isDone(server))
     assert.deepEqual(await grantsOf('ada'), { 'userdb-616461': 'rw' })
     assert.equal(grants.get('eve userdb-657665'), 'rw')
+  })
+
+  it('a new user keeps what it wrote before an attempt to create its database was repeated', async (t) => {
+    const { backend, collections } = await openArangodb(t)
+    const file = join(makeFolder(t), 'cardea.db')
+    const enabled = { 'user-databases': { enabled: true, wait: WAIT }, store: { url: `sqlite:${file}` } }
+    const server = await startServer(t, beforeMultiModel(t, backend.url), enabled)
+    await createInterrupted(server, file, () => collections.set(toUserDatabase('ada'), [{ name: 'notes' }]))
+    assert.equal((await showState(server, 'ada')).state, 'ready')
+  })
+
+  it('a later user of the name gets no grant from the wish of the earlier one', async (t) => {
+    const { backend, grants, databases, state } = await openArangodb(t)
+    const enabled = { 'user-databases': { enabled: true, wait: 0 } }
+    const server = await startServer(t, beforeMultiModel(t, backend.url), enabled)
+    databases.add(toUserDatabase('ada'))
+    grants.set(`ada ${toUserDatabase('ada')}`, 'rw')
+    state.isDown = true
+    await importUser(server, 'ada')
+    await server.cardea.users.remove('ada')
+    await server.cardea.users.create({ name: 'ada', password: 'pw' })
+    state.isDown = false
+    await waitUntil(() => isDone(server))
+    assert.equal((await showState(server, 'ada')).state, 'refused')
+    assert.deepEqual((await server.cardea.users.find('ada'))?.grants, {})
   })
 
   it('a creation that takes long is waited for, and a name that is refused is reported', async (t) => {

@@ -19,7 +19,7 @@ const SERVER = 'ArangoDB'
 const API = `/_db/${SYSTEM_DATABASE}/_api`
 
 export const createArangodb = (ask: Ask, directory: Pick<Directory, 'setGrant'>): UserDatabaseServer => ({
-  async create(database, user, { mayBeHalfMade, claim }) {
+  async create(database, user, { mayBeHalfMade, claim, onAccepted }) {
     const reply = await ask(`${API}/database`, 'POST', toCreation(database, user))
     // 400: the name or the user is not accepted; 409: it exists
     const { status, body } = requireStatus(SERVER, 'the creation of a database', reply, 201, 400, 409)
@@ -33,6 +33,7 @@ export const createArangodb = (ask: Ask, directory: Pick<Directory, 'setGrant'>)
     }
     if (status === 409 && claim === 'none' && !(await isEmpty(ask, database)))
       return refuse('the database exists, with collections of an earlier user')
+    await onAccepted?.()
     await directory.setGrant(user, PROGRAM, { database }, 'rw')
     await directory.setGrant(user, PROGRAM, { database, collection: ALL }, 'rw')
     return { state: status === 201 || !isGranted ? 'given' : 'had' }

@@ -20,7 +20,7 @@ const HOLDERS = ['admins', 'members'] as const
 const CLOSED: Members = { admins: { roles: [ADMIN_ROLE] }, members: { roles: [ADMIN_ROLE] } }
 
 export const createCouchdb = (ask: Ask): UserDatabaseServer => ({
-  async create(database, user, { shards, claim }) {
+  async create(database, user, { shards, claim, onAccepted }) {
     const path = toPath(database)
     const reply = await ask(`${path}${shards === 0 ? '' : `?q=${shards}`}`, 'PUT')
     if (isNameRefused(reply)) return refuse(`CouchDB refuses its name: ${findTextMember(reply.body, 'reason')}`)
@@ -31,6 +31,7 @@ export const createCouchdb = (ask: Ask): UserDatabaseServer => ({
     if (security === 'unreadable') return refuse('the database exists, and its _security cannot be read')
     const foreign = status === 412 ? await findForeign(ask, path, security, { user, claim }) : undefined
     if (foreign !== undefined) return refuse(foreign)
+    await onAccepted?.()
     const withUser = (names: readonly unknown[]) => (names.includes(user) ? names : [user, ...names])
     const isChanged = await changeSecurity(ask, path, security, withUser)
     return { state: isChanged || status !== 412 ? 'given' : 'had' }

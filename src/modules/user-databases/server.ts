@@ -29,6 +29,8 @@ export interface Creation {
   readonly shards: number
   /** The server may still be busy with an earlier attempt to create it. */
   readonly mayBeHalfMade: boolean
+  /** Called before the user may write: another attempt must not take that for the data of an earlier user. */
+  readonly onAccepted?: () => Promise<void>
 }
 
 /** What was done with the database of a deleted user; `undefined`: there was nothing to do. */

@@ -2,7 +2,7 @@
  * What the store knows of the databases of users. A wish is a job, stored with the user; its result is a row. Without
  * both, the user is from before the option, or from a version that did not know it.
  */
-import type { NewJob } from '../../directory/store-port/jobs.ts'
+import type { Job, NewJob } from '../../directory/store-port/jobs.ts'
 import type { UserRecord } from '../../directory/users/user.ts'
 import { type Engine, manyKeys, numberOf, one, type Row, type StoreSteps, textOf } from '../../store/engine.ts'
 import { lockCounters } from '../../store/operations/changes.ts'
@@ -47,6 +47,8 @@ const STATEMENTS = toStatements(
     countJobs: `SELECT count(*) AS waiting, coalesce(max(problem), '') AS problem FROM cardea_jobs
       WHERE kind = '${JOB_KIND}'`,
     findJob: `SELECT key, payload FROM cardea_jobs WHERE kind = '${JOB_KIND}' AND key = $1`,
+    // a later job may have the number of one that is done
+    changeJob: 'UPDATE cardea_jobs SET payload = $3 WHERE id = $1 AND begun_ms = $2',
   },
   'user-databases.',
 )
@@ -140,6 +142,13 @@ export async function addWishes(statements: Engine, owners: readonly Wanted[]): 
     yield* putJobs(wished.map(({ door, name, claim }) => toWishJob(door, name, { action: 'create', claim })))
     return wished.length
   })
+}
+
+/** From now on the database is the new user's, with what it holds: another attempt of this job takes it. */
+export async function acceptWish(statements: Engine, { id, key, begunMs }: Job): Promise<void> {
+  const { door, name } = readKey(key)
+  const { payload } = toWishJob(door, name, { action: 'create', claim: 'named' })
+  await statements.ask(one(STATEMENTS.changeJob, id, begunMs, payload))
 }
 
 /** Stores the result of a wish, unless the user was deleted meanwhile. */

@@ -8,7 +8,7 @@ import { createArangodb } from './arangodb.ts'
 import { createCouchdb } from './couchdb.ts'
 import { type Ask, createAsk, refuse, type UserDatabaseServer } from './server.ts'
 import { type DatabaseDoor, listDoors, SERVERS, toDatabaseName } from './settings.ts'
-import { type Claim, JOB_KIND, listRecords, putRecord, readKey, readWish } from './wishes.ts'
+import { acceptWish, type Claim, isBeingTaken, JOB_KIND, listRecords, putRecord, readKey, readWish } from './wishes.ts'
 
 const MAX_BACK_OFF_MS = 15_000
 
@@ -62,15 +62,19 @@ async function createDatabase(core: ModuleCore, server: UserDatabaseServer, job:
   const { config, directory, kernel } = core
   const { door, name } = readKey(job.key)
   const settings = config.get()
-  // deleted meanwhile: the next job takes the database away
-  if (!listDoors(settings).includes(door) || !(await directory.findUser(name))) return
+  const { statements } = kernel.store
   const database = toDatabaseName(settings, name)
+  // deleted meanwhile: the next job takes the database away, and a later user of the name has a job of its own
+  const isLeft = !(await directory.findUser(name)) || (await isBeingTaken(statements, { door, name }, database))
+  if (!listDoors(settings).includes(door) || isLeft) return
   const mayBeHalfMade = job.attempts > 1 && kernel.clock.nowMs() - job.begunMs < MAX_CREATION_MS
   const { shards } = settings['user-databases']
   const tooLong = checkLength(door, database)
-  const how = { claim, shards, mayBeHalfMade }
+  const onAccepted = async () => {
+    if (claim === 'none') await acceptWish(statements, job)
+  }
+  const how = { claim, shards, mayBeHalfMade, onAccepted }
   const created = tooLong === undefined ? await server.create(database, name, how) : refuse(tooLong)
-  const { statements } = kernel.store
   const known = (await listRecords(statements, name)).find((each) => each.door === door && each.database === database)
   const { reason } = created
   const state = reason === undefined ? 'ready' : 'refused'
