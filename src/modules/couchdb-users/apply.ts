@@ -1,6 +1,7 @@
 // Brings users in the store to what documents of the database say, in one transaction with how far the feed is read.
 import { nowSeconds } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
+import { yieldToOthers } from '../../base/pace.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { Stored, UserWrite, UserWriteOutcome, WrittenChange } from '../../directory/store-port/users.ts'
 import type { User, UserRecord } from '../../directory/users/user.ts'
@@ -52,11 +53,13 @@ export async function applyDocuments(
   const mayBeIntended = await hasIntents(store.statements)
   const plans = await inBatches(documents, (document) => plan(deps, document, mayBeIntended))
   const renewed = plans.filter(({ decision }) => decision.kind === 'renew')
-  const done = await store.writeUsersWith(renewed.flatMap(toWrite), function* (outcomes) {
-    if (renewed.length > 0) yield* advanceMirror(before)
-    return outcomes.every(isWritten)
-  })
-  if (!done) return false
+  if (renewed.length > 0) {
+    const done = await store.writeUsersWith(renewed.flatMap(toWrite), function* (outcomes) {
+      yield* advanceMirror(before)
+      return outcomes.every(isWritten)
+    })
+    if (!done) return false
+  }
   const others = plans.filter(({ decision }) => decision.kind !== 'renew')
   const all = [...others, ...(await inBatches(renewed, ({ document: { id } }) => planCurrent(deps, id)))]
   const writing = all.filter(({ decision }) => decision.kind === 'write')
@@ -84,8 +87,11 @@ export function toWrite({ expected, change, decision, document: { reading }, isD
 
 async function inBatches<T, R>(all: readonly T[], work: (each: T) => Promise<R>): Promise<readonly R[]> {
   const done: R[] = []
-  for (let from = 0; from < all.length; from += BATCH_SIZE)
+  for (let from = 0; from < all.length; from += BATCH_SIZE) {
     done.push(...(await Promise.all(all.slice(from, from + BATCH_SIZE).map(work))))
+    // SQLite never waits: the next page of the feed, and requests, would
+    await yieldToOthers()
+  }
   return done
 }
 

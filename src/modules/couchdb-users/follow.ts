@@ -4,6 +4,7 @@
  * or a process that ends, leaves nothing half done.
  */
 import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../base/clock.ts'
 import { Refusal } from '../../base/errors.ts'
 import { keepRepeating } from '../../base/sleep.ts'
@@ -62,7 +63,7 @@ export const NO_COPY: CopyView = Object.freeze({ progress: undefined, freshAtMs:
 export function startFollowing(deps: FollowDeps, show: (view: CopyView) => void): { stop(): Promise<void> } {
   const { store, clock, siblings, log } = deps.kernel
   const holder = randomUUID()
-  const reader = createPageReader(deps)
+  const pages = createPages(deps)
   let state: MirrorState | undefined
   let failures = 0
   const toFreshAt = createFreshness(clock)
@@ -70,11 +71,13 @@ export function startFollowing(deps: FollowDeps, show: (view: CopyView) => void)
     show({ progress: state?.progress, freshAtMs: toFreshAt(state?.freshMs ?? 0), problem })
   const look = async (signal: AbortSignal): Promise<number> => {
     const isFirst = siblings.isFirst()
-    state = isFirst ? await claimMirror(store.statements, holder, clock.nowMs()) : await readMirror(store.statements)
+    state = await readMirror(store.statements)
+    // the process that has the lease renews it with each page
+    if (isFirst && state?.holder !== holder) state = await claimMirror(store.statements, holder, clock.nowMs())
     tell()
     if (state?.holder !== holder) return toPauses(deps.maxStalenessMs()).lookMs
     if (!isFirst) await releaseMirror(store.statements, holder)
-    else state = await followPage(deps, { holder, state, reader, signal })
+    else state = await followPage(deps, { holder, state, pages, signal })
     tell()
     return 0
   }
@@ -96,6 +99,7 @@ export function startFollowing(deps: FollowDeps, show: (view: CopyView) => void)
   return {
     async stop() {
       await stopLooking()
+      await pages.end()
       await releaseMirror(store.statements, holder).catch(() => {})
     },
   }
@@ -120,33 +124,62 @@ const describeFailure = (error: unknown): string =>
 interface Turn {
   readonly holder: string
   readonly state: MirrorState
-  readonly reader: PageReader
+  readonly pages: Pages
   readonly signal: AbortSignal
 }
 
 async function followPage(deps: FollowDeps, turn: Turn): Promise<MirrorState> {
-  const { state, reader, signal } = turn
+  const { state, pages, signal } = turn
   const known = state.progress ?? (await begin(deps))
   if (known.phase === 'adopting') return adoptPage(deps, turn, known)
-  const checkpoint = await readCheckpoint(deps, known)
-  const progress = covers(checkpoint, known) ? known : restart(deps, known)
-  const startMs = deps.kernel.clock.nowMs()
-  const page = await reader.read(progress, signal)
-  const isEntryDue = page.rows.length > 0 || progress.checkpoint === ''
-  const entry = isEntryDue ? await addEntry(deps, checkpoint, progress.checkpoint) : progress.checkpoint
-  // the database was replaced meanwhile, or another process follows
-  if (entry === undefined) return state
-  return storePage(deps, turn, { page, progress, entry, startMs })
+  const read = await pages.read(known, signal)
+  // without one, the database was replaced meanwhile, or another process follows
+  return read ? storePage(deps, turn, read) : state
 }
 
 interface ReadTurn {
   readonly page: ReadPage
+  /** How far the copy was before the page. */
   readonly progress: CopyProgress
   readonly entry: string
   readonly startMs: number
 }
 
-async function storePage(deps: FollowDeps, { holder, state }: Turn, read: ReadTurn): Promise<MirrorState> {
+type Pages = ReturnType<typeof createPages>
+
+/** Reads one page after another. While one is stored, the next one is read. */
+function createPages(deps: FollowDeps) {
+  const reader = createPageReader(deps)
+  let ahead: { readonly known: CopyProgress; readonly reading: Promise<ReadTurn | undefined> } | undefined
+  const readNext = async (known: CopyProgress, signal: AbortSignal): Promise<ReadTurn | undefined> => {
+    const checkpoint = await readCheckpoint(deps, known)
+    const progress = covers(checkpoint, known) ? known : restart(deps, known)
+    const startMs = deps.kernel.clock.nowMs()
+    const page = await reader.read(progress, signal)
+    const isEntryDue = page.rows.length > 0 || progress.checkpoint === ''
+    const entry = isEntryDue ? await addEntry(deps, checkpoint, progress.checkpoint) : progress.checkpoint
+    return entry === undefined ? undefined : { page, progress, entry, startMs }
+  }
+  return {
+    async read(known: CopyProgress, signal: AbortSignal): Promise<ReadTurn | undefined> {
+      const begun = ahead
+      ahead = undefined
+      // also if the page before it was not stored: only one at a time may write the checkpoint
+      const found = await begun?.reading
+      return found && isDeepStrictEqual(begun?.known, known) ? found : readNext(known, signal)
+    },
+    /** `known`: how far the copy will be. What goes wrong is found when the page is read again. */
+    readAhead(known: CopyProgress, signal: AbortSignal): void {
+      ahead = { known, reading: readNext(known, signal).catch(() => undefined) }
+    },
+    async end(): Promise<void> {
+      await ahead?.reading
+    },
+  }
+}
+
+async function storePage(deps: FollowDeps, turn: Turn, read: ReadTurn): Promise<MirrorState> {
+  const { holder, state, pages, signal } = turn
   const { page, progress, entry, startMs } = read
   const isComparing = progress.phase === 'comparing'
   const isFresh = page.isLast && !isComparing
@@ -158,6 +191,7 @@ async function storePage(deps: FollowDeps, { holder, state }: Turn, read: ReadTu
     done: progress.done + page.rows.length,
     pending: page.pending,
   }
+  if (!page.isLast) pages.readAhead(next, signal)
   const common = { holder, nowMs: deps.kernel.clock.nowMs() }
   const before = { ...common, freshMs: state.freshMs, progress }
   const advance = { ...common, freshMs: isFresh ? startMs : state.freshMs, progress: next }
@@ -202,8 +236,6 @@ async function sweep(deps: FollowDeps, advance: Advance, startMs: number): Promi
   await store.writeUsersWith([], () => advanceMirror(done))
   return done
 }
-
-type PageReader = ReturnType<typeof createPageReader>
 
 interface ReadPage extends ChangesPage {
   /** No change follows. */

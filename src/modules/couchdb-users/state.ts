@@ -57,6 +57,7 @@ const STATEMENTS = toStatements(
     removeRefused: 'DELETE FROM cardea_mirror_refused WHERE document = $1',
     removeAllRefused: 'DELETE FROM cardea_mirror_refused',
     listRefusedDocuments: 'SELECT document, kind, reason FROM cardea_mirror_refused ORDER BY document',
+    findAnyRefused: 'SELECT document FROM cardea_mirror_refused LIMIT 1',
     countRefused: 'SELECT kind, count(*) AS count FROM cardea_mirror_refused GROUP BY kind',
   },
   'couchdb-users.',
@@ -117,7 +118,8 @@ export function* advanceMirror(advance: Advance): StoreSteps<void> {
   const { holder, nowMs, freshMs, progress, refused = [], accepted = [] } = advance
   const [row] = yield one(STATEMENTS.advance, holder, nowMs + LEASE_MS, freshMs, JSON.stringify(progress))
   if (!row) throw new LeaseLost('another process follows the users by now')
-  if (accepted.length > 0) yield manyKeys(STATEMENTS.removeRefused, accepted.map(toKey))
+  const [anyRefused] = accepted.length > 0 ? yield one(STATEMENTS.findAnyRefused) : []
+  if (anyRefused) yield manyKeys(STATEMENTS.removeRefused, accepted.map(toKey))
   if (refused.length > 0)
     yield many(
       STATEMENTS.putRefused,

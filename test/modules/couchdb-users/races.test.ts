@@ -145,6 +145,35 @@ it('a comparison of all users leaves what was stored meanwhile, and so the grant
   assert.equal(idOf(await store.findUser('ada')), idOf(before))
 })
 
+it('the next page is read while one is stored, and read again if that one was not', async (t) => {
+  const { kernel, store, applying } = await openScene(t)
+  await beginMirror(store.statements, undefined, { ...PROGRESS, phase: 'following' })
+  const names = ['bob', 'eve']
+  const asked: string[] = []
+  const readChanges: UsersDatabase['readChanges'] = async ({ since }) => {
+    asked.push(since)
+    const [name] = names.slice(Number(since))
+    if (!name) return { rows: [], lastSeq: since, pending: 0 }
+    const rows = [{ id: toId(name), changes: [{ rev: toRevision(1) }], doc: toRead(1, name) }]
+    return { rows, lastSeq: String(Number(since) + 1), pending: names.length - Number(since) - 1 }
+  }
+  const attempts = [() => Promise.reject(new Error('the page is not stored')), async () => {}]
+  const writeUsersWith: typeof store.writeUsersWith = async (writes, follow) => {
+    if (writes.some(({ record }) => record.name === 'bob')) {
+      await waitUntil(async () => asked.at(-1) === '1')
+      await attempts.shift()?.()
+    }
+    return store.writeUsersWith(writes, follow)
+  }
+  const database = { ...applying.database, readChanges }
+  const slow = { ...kernel, store: { ...store, writeUsersWith } }
+  const following = startFollowing({ ...applying, database, kernel: slow }, () => {})
+  t.after(() => following.stop())
+  await waitUntil(async () => (await store.findUser('eve')) !== undefined)
+  assert.deepEqual(asked.slice(0, 4), ['0', '1', '0', '1'])
+  assert.ok(await store.findUser('bob'))
+})
+
 it('a record that is damaged keeps no other change from the store', async (t) => {
   const { kernel, store, applying, state } = await openScene(t)
   await beginMirror(store.statements, undefined, { ...PROGRESS, phase: 'following' })
