@@ -466,14 +466,17 @@ export const MIGRATIONS: readonly Migration[] = [
     INSERT INTO cardea_own_databases (name, door, database, state, reason)
       SELECT name, door, database, state, reason FROM cardea_user_databases;`,
   ),
-  // What only Cardea knows of users that are being written to a CouchDB.
+  // What only Cardea knows of users that are being written to a CouchDB, by digests of their documents.
   forBoth(
     31,
     'intended changes of users in CouchDB',
     `
     CREATE TABLE cardea_mirror_intents (
-      name text COLLATE "C" NOT NULL PRIMARY KEY,
-      data text NOT NULL
+      name text COLLATE "C" NOT NULL,
+      digest text COLLATE "C" NOT NULL,
+      data text NOT NULL,
+      noted_ms bigint NOT NULL,
+      PRIMARY KEY (name, digest)
     );`,
   ),
 ]

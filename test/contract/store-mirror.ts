@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
+import { createEmptyUser } from '../../src/directory/users/revisions.ts'
+import { hasIntents, noteIntent, removeIntent, removeIntents } from '../../src/modules/couchdb-users/intents.ts'
 import {
   advanceMirror,
   claimMirror,
   countRefused,
   listRefusedDocuments,
 } from '../../src/modules/couchdb-users/state.ts'
+import { NO_PASSWORD } from '../../src/passwords/schemes.ts'
 import type { StoreTests } from './store.ts'
 
 const PROGRESS = { copy: 'c', phase: 'filling', since: '1', checkpoint: '', done: 1, pending: 2 } as const
@@ -33,5 +36,33 @@ export const MIRROR_TESTS: StoreTests = {
       (await listRefusedDocuments(statements)).map(({ document }) => document),
       [`${PREFIX}ada`],
     )
+  },
+
+  async 'has an intent until its user is written, or the copy is a day newer'({ store }) {
+    const { statements } = store
+    const after = { ...createEmptyUser('ada', NO_PASSWORD), isActive: false }
+    const body = { name: 'ada' }
+    const note = (nowMs: number) => noteIntent(statements, { before: undefined, after, body, nowMs })
+    const write = (name: string) =>
+      store.writeUsersWith([], () => removeIntents([{ name, kind: 'changed', sequence: 1, after }]))
+    const dayMs = 24 * 60 * 60 * 1000
+    await claimMirror(statements, 'a', 0)
+    await store.writeUsersWith([], () =>
+      advanceMirror({ holder: 'a', nowMs: 1, freshMs: 2 * dayMs, progress: PROGRESS }),
+    )
+    assert.equal(await note(dayMs), true)
+    await write('bob')
+    assert.equal(await hasIntents(statements), true)
+    await write('ada')
+    assert.equal(await hasIntents(statements), false)
+    await note(dayMs - 1)
+    await write('bob')
+    assert.equal(await hasIntents(statements), false)
+    await note(dayMs)
+    await removeIntent(statements, 'ada', body)
+    assert.equal(await hasIntents(statements), false)
+    await store.writeUser({ expected: 'absent', record: after })
+    assert.equal(await note(dayMs), false)
+    assert.equal(await hasIntents(statements), false)
   },
 }

@@ -125,7 +125,7 @@ async function tryPlan(
   const document = await withRules(deps, given, before?.kind === 'user' ? before : undefined)
   const decided = decide(stored, document, at)
   if (decided.kind === 'ask') return undefined
-  const decision = mayBeIntended ? await withIntended(deps, before, decided) : decided
+  const decision = mayBeIntended ? await withIntended(deps, before, document, decided) : decided
   const isDistinct = deps.hasFoldedNames() && before?.kind !== 'user'
   return { expected: stored?.sequence ?? 'absent', change: { before, at }, isDistinct, document, decision }
 }
@@ -133,10 +133,11 @@ async function tryPlan(
 async function withIntended<D extends Decision>(
   { kernel: { store } }: ApplyDeps,
   before: UserRecord | undefined,
+  { reading }: ReadDocument,
   decision: D,
 ): Promise<D> {
   if (decision.kind !== 'write' || decision.record.kind !== 'user') return decision
-  return { ...decision, record: await withIntent(store.statements, before, decision.record) }
+  return { ...decision, record: await withIntent(store.statements, before, reading, decision.record) }
 }
 
 const findStored = ({ kernel: { store } }: ApplyDeps, name: string): Promise<Stored | undefined | 'damaged'> =>

@@ -170,6 +170,9 @@ export const toUnknown = (cause: unknown): Refusal =>
 const isMissing = ({ body }: Reply): boolean =>
   isJsonObject(body) && (body['reason'] === 'missing' || body['reason'] === 'deleted')
 
+/** Whether a change that failed so may have been made. */
+export const isUnknown = (cause: unknown): boolean => !(cause instanceof Refusal) || cause.code === 'store_unavailable'
+
 function readPage(reply: Reply): ChangesPage {
   const { body, status } = reply
   const { results, last_seq: lastSeq, pending = 0 } = isJsonObject(body) ? body : {}

@@ -9,6 +9,7 @@ import { EVENT } from '../../observe/security-event-table.ts'
 import { defineModule } from '../module.ts'
 import { COUCHDB_USERS_CHECK } from './checks.ts'
 import { ADOPT, RELEASE } from './commands.ts'
+import { removeIntents } from './intents.ts'
 import { DIRECTORY_OPERATIONS } from './operations.ts'
 import { couchdbUsersOptions } from './options.ts'
 import { openCouchdbUsers } from './source.ts'
@@ -31,6 +32,7 @@ export const couchdbUsers = defineModule({
   options: couchdbUsersOptions,
   events: EVENTS,
   userSource: openCouchdbUsers,
+  store: { onUserChange: removeIntents },
   startFile: toStartFile,
   startNotes: noteUsersThere,
   checks: [COUCHDB_USERS_CHECK],

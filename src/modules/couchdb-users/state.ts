@@ -52,6 +52,7 @@ const STATEMENTS = toStatements(
       ON CONFLICT (id) DO UPDATE SET data = excluded.data WHERE cardea_mirror.data = $2`,
     advance: `UPDATE cardea_mirror SET until_ms = $2, fresh_ms = $3, data = $4 WHERE holder = $1 RETURNING id`,
     remove: 'DELETE FROM cardea_mirror',
+    removeAllIntents: 'DELETE FROM cardea_mirror_intents',
     putRefused: `INSERT INTO cardea_mirror_refused (document, kind, reason) VALUES ($1, $2, $3)
       ON CONFLICT (document) DO UPDATE SET kind = excluded.kind, reason = excluded.reason`,
     removeRefused: 'DELETE FROM cardea_mirror_refused WHERE document = $1',
@@ -99,6 +100,7 @@ export const removeMirror = async (statements: Engine): Promise<void> =>
   statements.transact(function* () {
     yield one(STATEMENTS.remove)
     yield one(STATEMENTS.removeAllRefused)
+    yield one(STATEMENTS.removeAllIntents)
   })
 
 export class LeaseLost extends Error {}

@@ -13,14 +13,14 @@ import { type UserRecord, withField } from '../../directory/users/user.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
 import { isUsable, PASSWORD_MEMBERS, type StoredPassword, toDocumentMembers } from '../../passwords/schemes.ts'
 import { type ApplyDeps, planCurrent, toWrite } from './apply.ts'
-import { toUnknown, type UsersDatabase } from './database.ts'
+import { isUnknown, toUnknown, type UsersDatabase, type WrittenDocument } from './database.ts'
 import { noteIntent, removeIntent } from './intents.ts'
 import { mergeWritten, withGivenRevision } from './merge.ts'
 import { isLimited } from './password-forms.ts'
 import { readMirror } from './state.ts'
 
 export interface WriteThroughDeps {
-  readonly kernel: Pick<Kernel, 'store'>
+  readonly kernel: Pick<Kernel, 'store' | 'clock'>
   readonly database: UsersDatabase
   /** What the ids of user documents begin with. */
   readonly prefix: string
@@ -41,6 +41,8 @@ const OUTDATED = 'The user was changed in CouchDB since it was copied: start the
 
 export function createWriteThrough(deps: WriteThroughDeps) {
   const { database, prefix } = deps
+  const { clock } = deps.kernel
+  const { statements } = deps.kernel.store
   /** Those of this process that have not ended, by name. */
   const running = new Map<string, Promise<unknown>>()
 
@@ -54,18 +56,29 @@ export function createWriteThrough(deps: WriteThroughDeps) {
     const current = await database.findDocument(id)
     if (current === 'too large') throw new Refusal('forbidden', { reason: WITHHELD })
     if (current?.['_rev'] !== liveRevisionOf(stored)) return refresh(deps, id, write)
-    const hasIntent = await noteIntent(deps.kernel.store.statements, stored?.record, record)
     const body = await toBody(deps, record, current, isPasswordHeld(stored?.record, record))
-    const done = await database.writeDocument(id, body)
+    const intended = { before: stored, after: record, body, nowMs: clock.nowMs() }
+    if (!(await noteIntent(statements, intended)))
+      return { kind: 'conflict', current: sequenceOf(await store.findUser(record.name)) }
+    const done = await writeIntended(id, record.name, body)
     if (done.kind === 'conflict') return refresh(deps, id, write)
     const given = withPlace(withGivenRevision(record, stored?.record, done.revision), body)
     try {
       const outcome = await complete(store, write, stored?.record, given)
-      if (hasIntent) await removeIntent(deps.kernel.store.statements, record.name)
+      if (outcome.kind !== 'written') await removeIntent(statements, record.name, body)
       return outcome
     } catch (cause) {
       throw toUnknown(cause)
     }
+  }
+
+  /** An intent stays only as long as its document may have been written. */
+  const writeIntended = async (id: string, name: string, body: Members): Promise<WrittenDocument> => {
+    const done = await database.writeDocument(id, body).catch((cause) => ({ kind: 'failed', cause }) as const)
+    if (done.kind === 'written') return done
+    if (done.kind === 'conflict' || !isUnknown(done.cause)) await removeIntent(statements, name, body)
+    if (done.kind === 'failed') throw done.cause
+    return done
   }
 
   const writeUser = async (store: Store, write: UserWrite): Promise<UserWriteOutcome> => {

@@ -1,16 +1,23 @@
 /** Documents that are followed while others write, and beside records that cannot be read. */
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import { Refusal } from '../../../src/base/errors.ts'
 import { SILENT_LOG } from '../../../src/base/log.ts'
 import type { Store } from '../../../src/directory/store-port/store.ts'
 import { applyUpdate, revisionOf, toNewUser } from '../../../src/directory/users/revisions.ts'
 import type { User } from '../../../src/directory/users/user.ts'
 import { openKernel } from '../../../src/kernel/kernel.ts'
-import type { UsersDatabase } from '../../../src/modules/couchdb-users/database.ts'
+import { toUnknown, type UsersDatabase } from '../../../src/modules/couchdb-users/database.ts'
 import { decide } from '../../../src/modules/couchdb-users/decide.ts'
 import { startFollowing } from '../../../src/modules/couchdb-users/follow.ts'
+import { hasIntents, noteIntent } from '../../../src/modules/couchdb-users/intents.ts'
 import { readCurrent } from '../../../src/modules/couchdb-users/reading.ts'
-import { beginMirror, listRefusedDocuments } from '../../../src/modules/couchdb-users/state.ts'
+import {
+  beginMirror,
+  listRefusedDocuments,
+  readMirror,
+  removeMirror,
+} from '../../../src/modules/couchdb-users/state.ts'
 import { createWriteThrough } from '../../../src/modules/couchdb-users/write-through.ts'
 import { KERNEL_ROWS } from '../../../src/modules.ts'
 import { readDocumentPassword, toFullMembers } from '../../../src/passwords/schemes.ts'
@@ -59,9 +66,23 @@ async function openScene(scope: Scope) {
   scope.after(() => kernel.close())
   const { store } = kernel
   await bring(store, 4)
-  const state = { number: 5, onRead: async () => {}, rows: [] as object[] }
+  const state = {
+    number: 5,
+    onRead: async () => {},
+    /** What CouchDB replies to a write instead. */
+    onWrite: async (): Promise<{ kind: 'conflict' } | undefined> => undefined,
+    rows: [] as object[],
+  }
   const history: string[] = []
   const written = new Map<string, object>()
+  /** CouchDB has the document now, in its next revision, and the feed shows it. */
+  const bringTo = (id: string, body: object): string => {
+    const { _revs_info, _rev: revision } = toRead(id === toId('ada') ? 5 : 1)
+    const doc = { ...body, _id: id, _rev: revision }
+    state.rows.push({ id, changes: [{ rev: revision }], doc })
+    written.set(id, { ...doc, _revs_info })
+    return revision
+  }
   const database = {
     async findDocument(id: string) {
       const document = written.get(id) ?? (id === toId('ada') ? toRead(state.number) : undefined)
@@ -69,11 +90,8 @@ async function openScene(scope: Scope) {
       return document
     },
     async writeDocument(id: string, body: object) {
-      const { _revs_info, _rev: revision } = toRead(id === toId('ada') ? 5 : 1)
-      const doc = { ...body, _id: id, _rev: revision }
-      state.rows.push({ id, changes: [{ rev: revision }], doc })
-      written.set(id, { ...doc, _revs_info })
-      return { kind: 'written', revision } as const
+      const refused = await state.onWrite()
+      return refused ?? ({ kind: 'written', revision: bringTo(id, body) } as const)
     },
     readChanges: async () => ({ rows: state.rows.splice(0), lastSeq: '9', pending: 0 }),
     listRevisions: async () => new Map([[toId('ada'), toRevision(state.number)]]),
@@ -110,8 +128,31 @@ async function openScene(scope: Scope) {
       findApplyDeps: () => applying,
     })
   const revision = async () => revisionOf((await store.findUser('ada'))?.record)
-  return { kernel, store, applying, openWriter, state, whileRead, revision }
+  /** Follows until ada has what CouchDB got, and returns her. */
+  const followAda = async (): Promise<User> => {
+    const following = startFollowing({ ...applying, kernel }, () => {})
+    scope.after(() => following.stop())
+    await waitUntil(async () => (await revision()) === toRevision(5))
+    return (await requireUser(store)).record
+  }
+  return { kernel, store, applying, openWriter, state, whileRead, revision, bringTo, followAda }
 }
+
+async function requireUser(store: Store) {
+  const stored = await store.findUser('ada')
+  assert.ok(stored?.record.kind === 'user')
+  return { sequence: stored.sequence, record: stored.record }
+}
+
+/** As the body of a request changes the user: its document, and what only Cardea knows. */
+function withRoleAndGrant(user: User): User {
+  const grants = new Map([['shop', { level: 'rw', collections: new Map() } as const]])
+  const { document, multiModel } = user
+  const after = { ...user, document: { ...document, roles: ['staff'] }, multiModel: { ...multiModel, grants } }
+  return applyUpdate(user, after, { nowSeconds: 2000 })
+}
+
+const listGranted = ({ multiModel }: User): readonly string[] => [...multiModel.grants.keys()]
 
 const MAYBE = { reason: /may have been made/ }
 
@@ -224,4 +265,101 @@ it('what only Cardea knows of a written user is not lost if the process ends bef
   })
   await waitUntil(async () => (await find('zoe'))?.document.revision === toRevision(2))
   assert.equal((await find('zoe'))?.isActive, true)
+  assert.equal(await hasIntents(store.statements), false)
+})
+
+for (const [reply, refusal] of [
+  ['refuses to enable', new Refusal('forbidden', { reason: 'CouchDB: no' })],
+  ['does not confirm as enabled', toUnknown('status 503')],
+] as const)
+  it(`a user whom CouchDB ${reply} stays disabled when another client edits the document`, async (t) => {
+    const { store, openWriter, state, bringTo, followAda } = await openScene(t)
+    await beginMirror(store.statements, undefined, { ...PROGRESS, phase: 'following' })
+    const first = await requireUser(store)
+    const disabled: User = { ...first.record, isActive: false, isPasswordApart: true }
+    await store.writeUser({ expected: first.sequence, record: disabled })
+    state.number = 4
+    state.onWrite = () => Promise.reject(refusal)
+    const { sequence } = await requireUser(store)
+    const enabling = openWriter()
+      .wrap(store)
+      .writeUser({ expected: sequence, record: { ...disabled, isActive: true } })
+    await assert.rejects(enabling, { code: refusal.code })
+    assert.equal(await hasIntents(store.statements), refusal.code === 'store_unavailable')
+    bringTo(toId('ada'), { type: 'user', name: 'ada', roles: ['staff'] })
+    const after = await followAda()
+    assert.deepEqual([after.isActive, after.document.roles], [false, ['staff']])
+    assert.equal(await hasIntents(store.statements), false)
+  })
+
+for (const [what, more] of [
+  ['another client edits the document', { roles: [], plan: 'gold' }],
+  ['CouchDB has the change late', { roles: ['staff'] }],
+] as const)
+  it(`a grant of a change without a reply, which is revoked after it, stays revoked when ${what}`, async (t) => {
+    const { store, openWriter, state, bringTo, followAda } = await openScene(t)
+    await beginMirror(store.statements, undefined, { ...PROGRESS, phase: 'following' })
+    state.number = 4
+    state.onWrite = () => Promise.reject(toUnknown('status 503'))
+    const { wrap } = openWriter()
+    const { sequence, record } = await requireUser(store)
+    await assert.rejects(wrap(store).writeUser({ expected: sequence, record: withRoleAndGrant(record) }), MAYBE)
+    // the user has no grant in the store yet: the record stays as it is
+    assert.equal((await wrap(store).writeUser({ expected: sequence, record })).kind, 'written')
+    bringTo(toId('ada'), { type: 'user', name: 'ada', ...toFullMembers(record.password), ...more })
+    const after = await followAda()
+    assert.deepEqual([after.document.roles, listGranted(after)], [more.roles, []])
+  })
+
+it('a change that CouchDB refuses for a newer document has no effect unless it is decided again', async (t) => {
+  const { store, openWriter, state, bringTo } = await openScene(t)
+  await beginMirror(store.statements, undefined, { ...PROGRESS, phase: 'following' })
+  state.number = 4
+  const { sequence, record } = await requireUser(store)
+  state.onWrite = async () => {
+    bringTo(toId('ada'), { type: 'user', name: 'ada', roles: ['staff'], ...toFullMembers(record.password) })
+    return { kind: 'conflict' }
+  }
+  const outcome = await openWriter()
+    .wrap(store)
+    .writeUser({ expected: sequence, record: withRoleAndGrant(record) })
+  assert.equal(outcome.kind, 'conflict')
+  const { record: after } = await requireUser(store)
+  assert.deepEqual([after.document.revision, listGranted(after)], [toRevision(5), []])
+})
+
+it('nothing is intended for a user who was written since it was read', async (t) => {
+  const { store, openWriter, state } = await openScene(t)
+  await beginMirror(store.statements, undefined, { ...PROGRESS, phase: 'following' })
+  state.number = 4
+  const { sequence, record } = await requireUser(store)
+  state.onRead = async () => void (await store.writeUser({ expected: sequence, record }))
+  state.onWrite = () => Promise.reject(new Error('it must not be written'))
+  const outcome = await openWriter()
+    .wrap(store)
+    .writeUser({ expected: sequence, record: withRoleAndGrant(record) })
+  assert.equal(outcome.kind, 'conflict')
+  assert.equal(await hasIntents(store.statements), false)
+})
+
+it('what was intended with a document that CouchDB never got does not stay', async (t) => {
+  const { kernel, store, applying, state } = await openScene(t)
+  await beginMirror(store.statements, undefined, { ...PROGRESS, phase: 'following' })
+  const before = await requireUser(store)
+  const intended = { before, after: withRoleAndGrant(before.record), body: { name: 'ada' } }
+  assert.equal(
+    await noteIntent(store.statements, { ...intended, nowMs: kernel.clock.nowMs() - 25 * 60 * 60 * 1000 }),
+    true,
+  )
+  const following = startFollowing({ ...applying, kernel }, () => {})
+  t.after(() => following.stop())
+  await waitUntil(async () => ((await readMirror(store.statements))?.freshMs ?? 0) > 0)
+  state.rows.push({ id: toId('bob'), changes: [{ rev: toRevision(5) }], doc: toRead(5, 'bob') })
+  await waitUntil(async () => !(await hasIntents(store.statements)))
+  await noteIntent(store.statements, { ...intended, nowMs: kernel.clock.nowMs() })
+  state.rows.push({ id: toId('carl'), changes: [{ rev: toRevision(5) }], doc: toRead(5, 'carl') })
+  await waitUntil(async () => (await store.findUser('carl')) !== undefined)
+  assert.equal(await hasIntents(store.statements), true)
+  await removeMirror(store.statements)
+  assert.equal(await hasIntents(store.statements), false)
 })
