@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Store } from '../../src/directory/store-port/store.ts'
 import { toTombstone } from '../../src/directory/users/revisions.ts'
-import { addWishes, JOB_KIND, listRecords, putRecord } from '../../src/modules/user-databases/wishes.ts'
+import { acceptWish, addWishes, JOB_KIND, listRecords, putRecord } from '../../src/modules/user-databases/wishes.ts'
 import type { StoreSettings } from '../../src/store/create-store.ts'
 import type { StoreTests } from './store.ts'
 import { create, createIn, deleteIn, newUser, sequenceOf, withRoles } from './store-values.ts'
@@ -126,6 +126,20 @@ export const USER_DATABASE_TESTS: StoreTests = {
       ['written', 'written'],
     )
     assert.deepEqual(await takeJobs(store), ['document/alice keep userdb-616c696365', 'document/alice create none'])
+  },
+
+  async 'an accepted wish takes what the user has written, and no other wish is changed'({ store, setSettings }) {
+    setSettings(settings())
+    await createIn(store, 'alice')
+    const claim = async (nowMs: number) =>
+      (await store.claimJobs({ kind: JOB_KIND, claim: 'x', nowMs, untilMs: nowMs + 1, limit: 1 }))[0]
+    const job = await claim(1)
+    assert.ok(job)
+    await acceptWish(store.statements, { ...job, begunMs: 9 })
+    await acceptWish(store.statements, { ...job, id: job.id + 1 })
+    assert.equal((await claim(3))?.payload, job.payload)
+    await acceptWish(store.statements, job)
+    assert.deepEqual(JSON.parse((await claim(5))?.payload ?? ''), { action: 'create', claim: 'named' })
   },
 
   async 'a wish is added once, for users that exist'({ store, openAnother, setSettings }) {
