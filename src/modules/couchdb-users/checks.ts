@@ -42,7 +42,8 @@ async function checkDocuments({ values }: Settings): Promise<readonly Finding[]>
     level: 'warning',
     message,
     names: documents.map(({ document }) => document),
-    advice: 'Repair the documents in CouchDB. Cardea sees it at once.',
+    advice:
+      'Repair the documents in CouchDB: Cardea sees each change at once. If the reason was in Cardea and has ended, as with the name of an administrator, change the document once more.',
   }))
 }
 

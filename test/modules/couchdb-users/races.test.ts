@@ -215,6 +215,20 @@ it('the next page is read while one is stored, and read again if that one was no
   assert.ok(await store.findUser('bob'))
 })
 
+it('a document with conflicts is of a user who can sign in, if CouchDB lets such users sign in', async (t) => {
+  const { kernel, store, applying, state } = await openScene(t)
+  await beginMirror(store.statements, undefined, { ...PROGRESS, phase: 'following' })
+  const doc = { ...toRead(1, 'bob'), _conflicts: [`1-${'f'.repeat(32)}`] }
+  state.rows.push({ id: toId('bob'), changes: [{ rev: toRevision(1) }], doc })
+  const database = { ...applying.database, allowsConflicts: async () => true }
+  const following = startFollowing({ ...applying, database, kernel }, () => {})
+  t.after(() => following.stop())
+  await waitUntil(async () => (await store.findUser('bob')) !== undefined)
+  const record = (await store.findUser('bob'))?.record
+  assert.equal(record?.kind === 'user' && record.isWithheld, undefined)
+  assert.deepEqual(await listRefusedDocuments(store.statements), [])
+})
+
 it('a record that is damaged keeps no other change from the store', async (t) => {
   const { kernel, store, applying, state } = await openScene(t)
   await beginMirror(store.statements, undefined, { ...PROGRESS, phase: 'following' })
