@@ -80,8 +80,7 @@ describe('the list of all sessions', () => {
   it('leaves out sessions that have ended with all of their user, and fills the page with others', async () => {
     for (let at = 0; at < 5; at += 1) await signIn('adam', 'curl/8')
     await ask('POST', '/users/adam/sign-out')
-    assert.deepEqual(await listNames({ limit: '2' }), await listNames())
-    assert.deepEqual((await listNames()).toSorted(), ['ada', 'grace'])
+    for (const query of [{ limit: '2' }, {}]) assert.deepEqual((await listNames(query)).toSorted(), ['ada', 'grace'])
   })
 })
 
