@@ -34,6 +34,7 @@ for (const [member, value, missing] of BROKEN)
     t.after(() => {
       if (before) Object.defineProperty(Socket.prototype, member, before)
       else Reflect.deleteProperty(Socket.prototype, member)
+      probeInternals()
     })
     probeInternals()
     assert.ok(INTERNAL_NAMES.filter((name) => !isInternalUsable(name)).includes(missing as never))
@@ -42,7 +43,11 @@ for (const [member, value, missing] of BROKEN)
 it('a version of Node that was not tested keeps the settings of V8, and the messages of worker processes', (t) => {
   const versions = process.versions
   Object.defineProperty(process, 'versions', { value: { ...versions, node: '99.0.0' }, configurable: true })
-  t.after(() => Object.defineProperty(process, 'versions', { value: versions, configurable: true }))
+  // files that follow in this process look for internals as this one leaves them
+  t.after(() => {
+    Object.defineProperty(process, 'versions', { value: versions, configurable: true })
+    probeInternals()
+  })
   probeInternals()
   assert.deepEqual(
     INTERNAL_NAMES.filter((name) => !isInternalUsable(name)),
