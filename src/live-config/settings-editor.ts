@@ -224,7 +224,7 @@ const EFFECTS: ReadonlyMap<OptionRow['name'], readonly string[]> = new Map<Optio
   [
     'console.public-url',
     [
-      'Links in messages and links to set a password begin with it, and identity providers send browsers back to it.',
+      'Links in messages and links to set a password begin with it, and browsers that sign in at another server return to it.',
       'Its pages may sign users in with passkeys, which are made for its host.',
     ],
   ],
