@@ -34,7 +34,6 @@ import type {
   RunOperation,
   SourceCore,
   StartedCore,
-  StartFile,
   UserCommand,
 } from './modules/module.ts'
 import { passkeys } from './modules/passkeys/index.ts'
@@ -118,9 +117,6 @@ export function createOnSignIn(core: ModuleCore): OnSignIn {
     for (const call of called) await call(account)
   }
 }
-
-export const listStartFiles = (settings: Config): readonly StartFile[] =>
-  MODULES.flatMap(({ startFile }) => startFile?.(settings) ?? [])
 
 export const listStartNotes = async (core: ModuleCore): Promise<readonly string[]> =>
   (await Promise.all(MODULES.map(({ startNotes }) => startNotes?.(core) ?? []))).flat()

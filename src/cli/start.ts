@@ -50,18 +50,8 @@ async function prepareFolder(context: Context, folder: string): Promise<string |
   const made = isFolderMade(folder) ? undefined : await makeFolder(folder)
   if (made) context.print(`${renderMade(made)}\n`)
   prepareAuditKey(context, folder)
-  await keepModuleFiles(context, folder)
   for (const text of prepareUpstreams(context, folder)) context.print(`${text}\n`)
   return made?.password
-}
-
-async function keepModuleFiles({ flags, env, cwd }: Context, folder: string): Promise<void> {
-  const configs = [folder, ...flags.configs]
-  const { values } = loadConfiguration({ table: OPTION_TABLE, flags: { ...flags, configs }, env, cwd }).settings
-  // loaded here, because it takes long
-  const { listStartFiles } = await import('../modules.ts')
-  for (const { name, text } of listStartFiles(values))
-    createFile(join(folder, name), `; Written by cardea start.\n${text}`)
 }
 
 /** Throws if a flag is invalid, before a folder is created. Its files may resolve a conflict between options. */

@@ -62,15 +62,13 @@ export interface Module {
   readonly accountRules?: (settings: Settings) => AccountRules
   /** Whether a verified address signs in, too. */
   readonly addressesSignIn?: (settings: Config) => boolean
-  /** Another server that has the users; `undefined`: the store has them. At most one module brings it. */
-  readonly userSource?: (core: SourceCore) => Promise<OpenedSource | undefined>
+  /** Another server that can have the users. At most one module brings it. */
+  readonly userSource?: (core: SourceCore) => Promise<OpenedSource>
   /** Follows the work of each request; `undefined`: it is not wanted. At most one module brings it. */
   readonly tracing?: (core: StartedCore) => Promise<Tracing | undefined>
   /** What the health of a server has besides the parts of the core. */
   readonly health?: (core: ModuleCore) => readonly HealthCheck[]
   readonly onSignIn?: (core: ModuleCore) => OnSignIn
-  /** A file that `cardea start` adds to the configuration, so that later starts need no flag. An existing one is kept. */
-  readonly startFile?: (settings: Config) => StartFile | undefined
   /** Sentences for the operator who has just started the server. Must not throw. */
   readonly startNotes?: (core: ModuleCore) => Promise<readonly string[]>
   /** The name of the user's own database at the document door; `undefined`: it has none that it may use. */
@@ -112,7 +110,7 @@ export interface ModuleCore {
 /** What there is before the directory is opened. */
 export type StartedCore = Pick<ModuleCore, 'config' | 'kernel'>
 
-/** What a server that has the users is opened with. */
+/** What another server that can have the users is opened with. */
 export interface SourceCore extends StartedCore {
   /** Finds none before the doors are built. */
   findDatabase(door: string): ReturnType<FindDatabase> | Promise<ReturnType<FindDatabase>>
@@ -121,7 +119,8 @@ export interface SourceCore extends StartedCore {
 }
 
 export interface OpenedSource extends UserSource {
-  readonly checks: readonly HealthCheck[]
+  /** Parts of the health, as long as it has the users. */
+  listChecks(): readonly HealthCheck[]
   /** Keeps the copy in the store up to date, until `stop`. */
   start(directory: Directory): { stop(): Promise<void> }
 }
@@ -132,11 +131,6 @@ declare module '../dialects/admin-api/operation.ts' {
 
 /** Called when a user has opened a session, before the reply, which waits for it. */
 export type OnSignIn = (account: Account) => Promise<void>
-
-export interface StartFile {
-  readonly name: string
-  readonly text: string
-}
 
 export type AccountRules = Pick<DirectorySettings, 'reservedPrefixes' | 'roleIssuers'>
 

@@ -40,6 +40,9 @@ export const manyKeys = (statement: Statement, keys: Iterable<string>): StoreSte
 
 export type StoreSteps<T> = Generator<StoreStep, T, readonly Row[]>
 
+/** What an operation throws to undo its transaction, for its caller. The store itself works. */
+export class Undone extends Error {}
+
 export interface Engine {
   readonly name: string
   /** Runs one statement outside a transaction. An engine may run it again, so it must be safe to repeat. */

@@ -164,7 +164,7 @@ function createHealthCheck(
     ...external.checks,
     ...listJobChecks(jobs, store, clock),
     ...listModuleHealth(core),
-    ...(core.source?.checks ?? []),
+    ...(core.source?.listChecks() ?? []),
     ...(listTlsSources(config.get()).length > 0 ? [certificates] : []),
     ...listNodeChecks(),
   ]

@@ -3,9 +3,14 @@ import { createEmptyUser } from '../../src/directory/users/revisions.ts'
 import { hasIntents, noteIntent, removeIntent, removeIntents } from '../../src/modules/couchdb-users/intents.ts'
 import {
   advanceMirror,
+  beginMirror,
   claimMirror,
   countRefused,
   listRefusedDocuments,
+  readMirror,
+  removeMirror,
+  requireOwnUsers,
+  UsersAreCopied,
 } from '../../src/modules/couchdb-users/state.ts'
 import { NO_PASSWORD } from '../../src/passwords/schemes.ts'
 import type { StoreTests } from './store.ts'
@@ -19,6 +24,7 @@ const IDS = ['ada', 'a\0b', '\ud800', 'x'.repeat(5000), `${'x'.repeat(5000)}y`, 
 export const MIRROR_TESTS: StoreTests = {
   async 'notes documents that are no users, whatever their ids are'({ store }) {
     const { statements } = store
+    await beginMirror(statements, { phase: 'filling' })
     await claimMirror(statements, 'a', 0)
     const advance = (notes: object) =>
       store.writeUsersWith([], () => advanceMirror({ holder: 'a', nowMs: 1, freshMs: 0, progress: PROGRESS, ...notes }))
@@ -38,6 +44,26 @@ export const MIRROR_TESTS: StoreTests = {
     )
   },
 
+  async 'changes its own users only while they are no copy'({ store }) {
+    const { statements } = store
+    const write = (name: string) => {
+      const record = createEmptyUser(name, NO_PASSWORD)
+      return store.writeUsersWith([{ expected: 'absent', record }], function* (outcomes) {
+        yield* requireOwnUsers()
+        return outcomes.map(({ kind }) => kind)
+      })
+    }
+    assert.deepEqual(await write('ada'), ['written'])
+    await beginMirror(statements, { phase: 'filling' })
+    assert.equal(await readMirror(statements), undefined)
+    await beginMirror(statements, { phase: 'adopting' })
+    assert.equal((await readMirror(statements))?.progress.pending, 1)
+    await assert.rejects(write('bob'), UsersAreCopied)
+    assert.equal(await store.findUser('bob'), undefined)
+    await removeMirror(statements)
+    assert.deepEqual(await write('bob'), ['written'])
+  },
+
   async 'has an intent until its user is written, or the copy is a day newer'({ store }) {
     const { statements } = store
     const after = { ...createEmptyUser('ada', NO_PASSWORD), isActive: false }
@@ -46,6 +72,7 @@ export const MIRROR_TESTS: StoreTests = {
     const write = (name: string) =>
       store.writeUsersWith([], () => removeIntents([{ name, kind: 'changed', sequence: 1, after }]))
     const dayMs = 24 * 60 * 60 * 1000
+    await beginMirror(statements, { phase: 'filling' })
     await claimMirror(statements, 'a', 0)
     await store.writeUsersWith([], () =>
       advanceMirror({ holder: 'a', nowMs: 1, freshMs: 2 * dayMs, progress: PROGRESS }),

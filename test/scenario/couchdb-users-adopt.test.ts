@@ -2,14 +2,16 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { openPouchdbServer } from '../support/pouchdb-server.ts'
+import { type MemoryDatabase, openPouchdbServer } from '../support/pouchdb-server.ts'
 import { makeFolder, type Scope } from '../support/scope.ts'
-import { type AnyOptions, startServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
 import { beforeDocument } from '../support/upstream.ts'
 import {
   changeUser,
   createActs,
+  hashPassword,
   IN_COUCHDB,
+  openUsersInCouchdb,
   removeUser,
   toDocument,
   toId,
@@ -20,18 +22,34 @@ import { waitUntil } from '../support/wait.ts'
 /** Of the password "password". */
 const ARGON2ID = '$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4'
 
-/** Starts servers with one store before one database, one after the other. */
+/** A server with users of its own, before a database with these documents. */
 async function openScene(scope: Scope, documents: readonly object[]) {
   const database = await openPouchdbServer(scope)
   const users = database.open('_users')
   await users.bulkDocs(documents)
   const store = { store: { url: `sqlite:${join(makeFolder(scope), 'store.db')}` } }
   const common = { ...UNLIMITED, ...store, chttpd_auth: { secret: 'a-secret-of-cookies', iterations: 10 } }
-  const start = async (options: AnyOptions = {}) => {
-    const server = await startServer(scope, beforeDocument(database.url), common, options)
-    return { ...createActs(server), close: () => server.cardea.close() }
-  }
-  return { database, users, startOwn: () => start(), startInCouchdb: () => start(IN_COUCHDB) }
+  const own = createActs(await startServer(scope, beforeDocument(database.url), common))
+  for (const name of ['ada', 'bob'])
+    assert.equal((await own.api('POST', '/users', { name, password: 'own', roles: ['staff'] })).status, 200)
+  const grace = { name: 'grace', password: { password_scheme: 'argon2id', encoded_hash: ARGON2ID } }
+  const { json } = await own.api('POST', '/transfer/users', { users: [grace] })
+  assert.deepEqual(json, { outcomes: [{ kind: 'created' }] })
+  return { database, users, own }
+}
+
+type Acts = ReturnType<typeof createActs>
+
+const findPhase = async ({ api }: Acts): Promise<string> => (await api('GET', '/directory')).json.phase
+
+async function adopt(acts: Acts, body: object = {}): Promise<void> {
+  assert.equal((await acts.api('POST', '/directory/adoption', body)).status, 200)
+  await waitUntil(async () => (await findPhase(acts)) === 'following')
+}
+
+async function release(acts: Acts, body: object = {}): Promise<void> {
+  assert.equal((await acts.api('POST', '/directory/release', body)).status, 200)
+  await waitUntil(async () => (await findPhase(acts)) === 'none')
 }
 
 const SIGN_INS = [
@@ -42,15 +60,6 @@ const SIGN_INS = [
   ['eve', 'pw'],
 ] as const
 
-type Acts = Awaited<ReturnType<Awaited<ReturnType<typeof openScene>>['startOwn']>>
-
-async function addUsers({ api }: Acts): Promise<void> {
-  for (const name of ['ada', 'bob'])
-    assert.equal((await api('POST', '/users', { name, password: 'own', roles: ['staff'] })).status, 200)
-  const grace = { name: 'grace', password: { password_scheme: 'argon2id', encoded_hash: ARGON2ID } }
-  assert.deepEqual((await api('POST', '/transfer/users', { users: [grace] })).json, { outcomes: [{ kind: 'created' }] })
-}
-
 const statusesOf = async ({ signIn }: Acts, rows: readonly (readonly [name: string, password: string])[]) =>
   Promise.all(rows.map(async ([name, password]) => (await signIn(name, password)).status))
 
@@ -58,69 +67,73 @@ const BEFORE = [toDocument('bob', 'there'), toDocument('eve')]
 
 describe('users of Cardea become users of CouchDB', () => {
   it('with their sessions and all that only Cardea knows', async (t) => {
-    const { users, startOwn, startInCouchdb } = await openScene(t, BEFORE)
-    const own = await startOwn()
-    await addUsers(own)
+    const { users, own } = await openScene(t, BEFORE)
     const cookie = await own.openSession('ada', 'own')
     assert.equal((await own.api('PUT', '/users/ada/grants', { database: 'notes', level: 'ro' })).status, 200)
     const { grants } = (await own.api('GET', '/users/ada')).json
-    await own.close()
-    const now = await startInCouchdb()
-    assert.deepEqual(await statusesOf(now, [['ada', 'own']]), [503])
-    assert.equal((await now.api('POST', '/users', { name: 'zoe', password: 'pw' })).status, 503)
-    assert.equal((await now.api('POST', '/directory/adoption', { replace: true })).status, 200)
-    await now.isReady()
-    assert.deepEqual(await statusesOf(now, SIGN_INS), [200, 200, 401, 200, 200])
-    assert.equal(await now.isSignedIn(cookie), true)
+    await adopt(own, { replace: true })
+    assert.deepEqual(await statusesOf(own, SIGN_INS), [200, 200, 401, 200, 200])
+    assert.equal(await own.isSignedIn(cookie), true)
     const ada = await users.get(toId('ada'))
     assert.deepEqual([ada['roles'], ada['password_scheme']], [['staff'], 'pbkdf2'])
-    const shown = (await now.api('GET', '/users/ada')).json
+    const shown = (await own.api('GET', '/users/ada')).json
     assert.deepEqual([shown.revision, shown.grants], [ada['_rev'], grants])
-    assert.equal((await now.api('POST', '/directory/adoption', {})).json.phase, 'following')
+    assert.equal((await own.api('POST', '/directory/adoption', {})).json.phase, 'following')
     assert.equal((await users.get(toId('ada')))['_rev'], ada['_rev'])
+    await waitUntil(async () => (await own.findHealth())?.state === 'ok')
+    assert.equal((await own.api('PUT', '/users/ada/password', { password: 'new' })).status, 200)
+    assert.notEqual((await users.get(toId('ada')))['derived_key'], ada['derived_key'])
   })
 
   it('after a list of what would change', async (t) => {
-    const { users, startOwn } = await openScene(t, BEFORE)
-    const own = await startOwn()
-    await addUsers(own)
+    const { users, own } = await openScene(t, BEFORE)
     const plan = { checked: 3, created: 2, replaced: ['bob'], kept: ['grace'], held: [] }
     assert.deepEqual((await own.api('GET', '/directory/adoption')).json, plan)
     assert.deepEqual((await own.api('GET', '/directory/others')).json, { names: ['eve'] })
-    assert.equal((await own.api('POST', '/directory/adoption', { replace: true })).status, 409)
     await assert.rejects(users.get(toId('ada')), { status: 404 })
+    assert.equal(await findPhase(own), 'none')
   })
 
-  it('and replace other documents only if that is wanted', async (t) => {
-    const { users, startOwn, startInCouchdb } = await openScene(t, BEFORE)
-    const own = await startOwn()
-    await addUsers(own)
-    await own.close()
-    const now = await startInCouchdb()
+  it('unless CouchDB cannot be reached', async (t) => {
+    const { database, own } = await openScene(t, [])
+    await database.setDown(true)
+    assert.equal((await own.api('POST', '/directory/adoption', {})).status, 503)
+    assert.equal(await findPhase(own), 'none')
+    assert.equal((await own.api('PUT', '/users/ada/password', { password: 'new' })).status, 200)
+  })
+
+  it('and sign in meanwhile, but are not changed', async (t) => {
+    const { database, users, own } = await openScene(t, BEFORE)
     const before = await users.get(toId('bob'))
-    await now.api('POST', '/directory/adoption', {})
-    const problem = async () => (await now.api('GET', '/directory')).json.problem
+    await own.api('POST', '/directory/adoption', {})
+    const problem = async () => (await own.api('GET', '/directory')).json.problem
     await waitUntil(async () => /CouchDB has another document of the user bob/.test(await problem()))
     assert.deepEqual(await users.get(toId('bob')), before)
-    assert.deepEqual(await statusesOf(now, [['bob', 'own']]), [503])
-    await now.api('POST', '/directory/adoption', { replace: true })
-    await now.isReady()
-    assert.deepEqual(await statusesOf(now, SIGN_INS), [200, 200, 401, 200, 200])
+    assert.equal((await own.findHealth())?.state, 'warning')
+    await own.isReady()
+    assert.deepEqual(await statusesOf(own, [['bob', 'own']]), [200])
+    const refused = await own.api('PUT', '/users/bob/password', { password: 'new' })
+    assert.deepEqual([refused.status, /are being moved/.test(refused.json.reason)], [503, true])
+    // what only Cardea knows is not in the document
+    assert.equal((await own.api('PUT', '/users/ada/active', { active: false })).status, 200)
+    assert.deepEqual(await statusesOf(own, [['ada', 'own']]), [401])
+    await database.setDown(true)
+    await waitUntil(async () => !/of the user bob/.test(await problem()))
+    assert.deepEqual(await statusesOf(own, [['bob', 'own']]), [200])
+    await database.setDown(false)
+    assert.equal((await own.api('PUT', '/users/ada/active', { active: true })).status, 200)
+    await adopt(own, { replace: true })
+    assert.deepEqual(await statusesOf(own, SIGN_INS), [200, 200, 401, 200, 200])
   })
 })
 
 describe('the password of a user with limits that CouchDB does not know', () => {
   it('is not given to CouchDB before they end', async (t) => {
-    const { users, startOwn, startInCouchdb } = await openScene(t, [])
-    const own = await startOwn()
-    await addUsers(own)
-    await own.api('POST', '/users', { name: 'max', password: 'pw', mustChangePassword: true })
-    assert.equal((await own.api('PUT', '/users/ada/active', { active: false })).status, 200)
-    assert.deepEqual((await own.api('GET', '/directory/adoption')).json.held, ['ada', 'max'])
-    await own.close()
-    const now = await startInCouchdb()
-    await now.api('POST', '/directory/adoption', {})
-    await now.isReady()
+    const { users, own: now } = await openScene(t, [])
+    await now.api('POST', '/users', { name: 'max', password: 'pw', mustChangePassword: true })
+    assert.equal((await now.api('PUT', '/users/ada/active', { active: false })).status, 200)
+    assert.deepEqual((await now.api('GET', '/directory/adoption')).json.held, ['ada', 'max'])
+    await adopt(now)
     const hashOf = async (name: string) => (await users.get(toId(name)))['derived_key']
     assert.deepEqual([await hashOf('ada'), await hashOf('max')], [undefined, undefined])
     // a change on either side does not lose it
@@ -141,13 +154,8 @@ describe('the password of a user with limits that CouchDB does not know', () => 
 
 describe('a password that CouchDB cannot verify', () => {
   it('stays with Cardea until it changes', async (t) => {
-    const { users, startOwn, startInCouchdb } = await openScene(t, [])
-    const own = await startOwn()
-    await addUsers(own)
-    await own.close()
-    const now = await startInCouchdb()
-    await now.api('POST', '/directory/adoption', {})
-    await now.isReady()
+    const { users, own: now } = await openScene(t, [])
+    await adopt(now)
     const { password_scheme: scheme, encoded_hash: hash } = await users.get(toId('grace'))
     assert.deepEqual([scheme, hash], [undefined, undefined])
     const cookie = await now.openSession('grace', 'password')
@@ -178,13 +186,8 @@ describe('a password that CouchDB cannot verify', () => {
   })
 
   it('is not that of the next user of the name', async (t) => {
-    const { database, users, startOwn, startInCouchdb } = await openScene(t, [])
-    const own = await startOwn()
-    await addUsers(own)
-    await own.close()
-    const now = await startInCouchdb()
-    await now.api('POST', '/directory/adoption', {})
-    await now.isReady()
+    const { database, users, own: now } = await openScene(t, [])
+    await adopt(now)
     assert.deepEqual(await statusesOf(now, [['grace', 'password']]), [200])
     await database.setDown(true)
     await removeUser(users, 'grace')
@@ -201,23 +204,89 @@ const BOTH_PASSWORDS = [
   ['bob', 'other'],
 ] as const
 
+/** Another document of the user, which is in conflict with the one that is there. */
+async function addConflict(users: MemoryDatabase, name: string): Promise<void> {
+  const { _rev: revision } = await users.get(toId(name))
+  const other = { ...toDocument(name, 'other'), _rev: `${String(revision).split('-')[0]}-${'f'.repeat(32)}` }
+  await users.bulkDocs([other], { new_edits: false })
+}
+
 describe('users of CouchDB become users of Cardea', () => {
   it('and who could not sign in is disabled', async (t) => {
-    const { users, startOwn, startInCouchdb } = await openScene(t, [toDocument('ada'), toDocument('bob')])
-    const there = await startInCouchdb()
+    const documents = [toDocument('ada'), toDocument('bob')]
+    const { users, ...there } = await openUsersInCouchdb(t, documents, UNLIMITED)
     await there.isReady()
     const cookie = await there.openSession('ada')
-    const { _rev: revision } = await users.get(toId('bob'))
-    const other = { ...toDocument('bob', 'other'), _rev: `${String(revision).split('-')[0]}-${'f'.repeat(32)}` }
-    await users.bulkDocs([other], { new_edits: false })
+    await addConflict(users, 'bob')
     await waitUntil(async () => (await there.api('GET', '/directory')).json.leftOut.length === 1)
-    await there.close()
-    const own = await startOwn()
-    assert.equal(await own.isSignedIn(cookie), true)
-    const bob = (await own.api('GET', '/users/bob')).json
+    await release(there)
+    assert.equal(await there.isSignedIn(cookie), true)
+    const bob = (await there.api('GET', '/users/bob')).json
     assert.deepEqual([bob.withheld, bob.active], [undefined, false])
-    assert.equal((await own.api('PUT', '/users/bob/active', { active: true })).status, 200)
+    assert.equal((await there.api('PUT', '/users/bob/active', { active: true })).status, 200)
     // which of the two documents was the user's is not known: the password is the last that was
-    assert.deepEqual(await statusesOf(own, BOTH_PASSWORDS), [200, 401])
+    assert.deepEqual(await statusesOf(there, BOTH_PASSWORDS), [200, 401])
+    const isWarned = async () => /^the store has users of its own/.test((await there.findHealth())?.problem ?? '')
+    await waitUntil(isWarned)
+    const { derived_key: key } = await users.get(toId('ada'))
+    assert.equal((await there.api('PUT', '/users/ada/password', { password: 'new' })).status, 200)
+    assert.equal((await users.get(toId('ada')))['derived_key'], key)
+    assert.deepEqual(await statusesOf(there, [['ada', 'new']]), [200])
   })
+
+  it('with all changes, or at once if CouchDB is lost', async (t) => {
+    const { users, database, ...there } = await openUsersInCouchdb(t, [toDocument('ada')], UNLIMITED)
+    await there.isReady()
+    await database.setDown(true)
+    await changeUser(users, 'ada', hashPassword('newer'))
+    assert.equal((await there.api('POST', '/directory/release', {})).status, 200)
+    assert.equal((await there.api('PUT', '/users/ada/password', { password: 'new' })).status, 503)
+    assert.equal(await findPhase(there), 'following')
+    await database.setDown(false)
+    await waitUntil(async () => (await findPhase(there)) === 'none')
+    assert.deepEqual(await statusesOf(there, [['ada', 'newer']]), [200])
+    await adopt(there)
+    await database.setDown(true)
+    await release(there, { now: true })
+    assert.equal((await there.api('PUT', '/users/ada/password', { password: 'new' })).status, 200)
+    assert.deepEqual(await statusesOf(there, [['ada', 'new']]), [200])
+  })
+
+  it('without what is not copied only if that is wanted', async (t) => {
+    const { database, ...there } = await openUsersInCouchdb(t, [toDocument('ada')], UNLIMITED)
+    await database.setDown(true)
+    const { api } = createActs(await startServer(t, beforeDocument(database.url), IN_COUCHDB))
+    assert.equal((await api('POST', '/directory/release', {})).status, 409)
+    assert.equal((await api('POST', '/directory/release', { now: true })).status, 200)
+    await waitUntil(async () => (await api('GET', '/directory')).json.phase === 'none')
+    await database.setDown(false)
+    await there.isReady()
+  })
+
+  it('when an adoption cannot be done', async (t) => {
+    const { own } = await openScene(t, BEFORE)
+    await own.api('POST', '/directory/adoption', {})
+    const problem = async () => (await own.api('GET', '/directory')).json.problem
+    await waitUntil(async () => /CouchDB has another document of the user bob/.test(await problem()))
+    await release(own)
+    assert.equal((await own.api('PUT', '/users/bob/password', { password: 'new' })).status, 200)
+    assert.deepEqual(await statusesOf(own, [['bob', 'new']]), [200])
+  })
+})
+
+it('documents that are no users are looked at again', async (t) => {
+  const documents = [toDocument('root'), toDocument('ada')]
+  const { database, signIn, isReady, api, becomes } = await openUsersInCouchdb(t, documents, UNLIMITED)
+  assert.equal((await api('POST', '/administrators', { name: 'root', password: 'rootpw' })).status, 200)
+  await isReady()
+  await waitUntil(async () => (await api('GET', '/directory')).json.leftOut.length === 1)
+  assert.equal((await signIn('root')).status, 401)
+  await api('DELETE', '/administrators/root')
+  const { now } = performance
+  t.mock.method(performance, 'now', () => now.call(performance) + 20_000)
+  // unlike CouchDB, PouchDB's server ends a feed without changes late
+  database.holdFeed(true)
+  database.holdFeed(false)
+  await becomes(200, 'root')
+  assert.deepEqual((await api('GET', '/directory')).json.leftOut, [])
 })

@@ -65,3 +65,25 @@ it('a change at either node is complete, whichever node writes it to the store f
     }
   }
 })
+
+it('users are moved to CouchDB, and back, at all nodes', async (t) => {
+  const store = { store: { url: await postgres.createPlace() } }
+  const database = await openPouchdbServer(t)
+  const users = database.open('_users')
+  const open = async (name: string) =>
+    createActs(await startServer(t, beforeDocument(database.url), store, { node: { name } }))
+  const [here, other] = [await open('cardea@node-a'), await open('cardea@node-b')]
+  assert.equal((await here.api('POST', '/users', { name: 'ada', password: 'own' })).status, 200)
+  const isAt = async (phase: string) => (await here.api('GET', '/directory')).json.phase === phase
+  const setPassword = async (password: string) => {
+    assert.equal((await other.api('PUT', '/users/ada/password', { password })).status, 200)
+    return (await users.get(toId('ada')))['_rev'] === (await here.api('GET', '/users/ada')).json.revision
+  }
+  await here.api('POST', '/directory/adoption', {})
+  await waitUntil(() => isAt('following'))
+  assert.equal(await setPassword('there'), true)
+  await here.api('POST', '/directory/release', { now: true })
+  await waitUntil(() => isAt('none'))
+  assert.equal(await setPassword('here'), false)
+  await here.becomes(200, 'ada', 'here')
+})

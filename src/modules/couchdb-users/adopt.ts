@@ -12,7 +12,7 @@ import { isUsable, type StoredPassword } from '../../passwords/schemes.ts'
 import type { UsersDatabase } from './database.ts'
 import { withGivenRevision } from './merge.ts'
 import { isLimited } from './password-forms.ts'
-import { advanceMirror, type CopyProgress, type MirrorState } from './state.ts'
+import { advanceMirror, type CopyProgress, type MirrorState, toComparing } from './state.ts'
 import { toBody, withPlace } from './write-through.ts'
 
 /** Written at the same time. */
@@ -65,9 +65,9 @@ const toPlain = (document: object): unknown => JSON.parse(JSON.stringify(documen
 export async function adoptPage(
   deps: AdoptionDeps & { readonly kernel: Kernel },
   { holder, state }: { readonly holder: string; readonly state: MirrorState },
-  progress: CopyProgress,
 ): Promise<MirrorState> {
   const { store, clock } = deps.kernel
+  const { progress } = state
   const from = progress.since === '' ? {} : { from: { name: progress.since, isInclusive: false } }
   const users = await store.listUsers({ ...from, limit: PAGE_SIZE })
   let left = users
@@ -80,7 +80,7 @@ export async function adoptPage(
 
 function toNext(progress: CopyProgress, users: readonly Stored<User>[]): CopyProgress {
   const last = users.length === PAGE_SIZE ? users.at(-1) : undefined
-  if (!last) return { copy: progress.copy, phase: 'comparing', since: '0', checkpoint: '', done: 0, pending: 0 }
+  if (!last) return { ...toComparing(progress), isAdopted: true }
   const [done, pending] = [progress.done + users.length, Math.max(0, progress.pending - users.length)]
   return { ...progress, since: last.record.name, done, pending }
 }

@@ -5,16 +5,23 @@ import { readStore } from '../../store/backup/engines.ts'
 import { readRows, type StoreSnapshot } from '../../store/backup/snapshot.ts'
 import type { CheckedWith, Finding, ModuleCheck } from '../module.ts'
 import { createUsersDatabase } from './database.ts'
-import { HEALTH_NAME, REFUSED_TABLE, type RefusedDocument, readRefused } from './state.ts'
+import { HEALTH_NAME, MIRROR_TABLE, REFUSED_TABLE, type RefusedDocument, readRefused } from './state.ts'
 
 export const COUCHDB_USERS_CHECK: ModuleCheck = {
   name: HEALTH_NAME,
-  isConfigured: ({ values }) => values.directory.source === 'couchdb',
-  find: async (settings, given) => [
-    ...(await checkAdministrators(settings, given)),
-    ...(given.hasStore ? await checkDocuments(settings) : []),
-  ],
+  isConfigured: ({ values }) => values.upstream.document.length > 0,
+  async find(settings, given) {
+    if (!given.hasStore || !(await readStore(settings.values.store.url, isCopy).catch(() => false))) return [OWN]
+    return [...(await checkAdministrators(settings, given)), ...(await checkDocuments(settings))]
+  },
   ok: 'all of them are users here',
+}
+
+const OWN: Finding = { level: 'ok', message: 'none: the users are those of Cardea' }
+
+async function isCopy(snapshot: StoreSnapshot): Promise<boolean> {
+  for await (const row of readRows(snapshot, MIRROR_TABLE)) if (row['data'] !== '') return true
+  return false
 }
 
 /** They are not among the users, and those of each node of CouchDB are its own. */
@@ -42,8 +49,7 @@ async function checkDocuments({ values }: Settings): Promise<readonly Finding[]>
     level: 'warning',
     message,
     names: documents.map(({ document }) => document),
-    advice:
-      'Repair the documents in CouchDB: Cardea sees each change at once. If the reason was in Cardea and has ended, as with the name of an administrator, change the document once more.',
+    advice: 'Repair the documents in CouchDB, or end the reason: a running server looks at each of them again.',
   }))
 }
 

@@ -15,71 +15,55 @@ export const ADOPT: ModuleCommand = {
   options: [DRY_RUN, ['--replace', 'replace other documents that CouchDB has of these users', '']],
   async run(call, given) {
     const { dryRun, replace } = given.options
-    const { source, phase } = await call('directory.source')
+    const { phase } = await call('directory.source')
     if (phase !== 'none' && phase !== 'adopting')
-      return { ...DONE, ...(!dryRun && (await waitFor(call, given, isFollowing))) }
+      return { result: { phase }, text: ADOPTED, ...(!dryRun && (await waitFor(call, given, isFollowing))) }
     const plan = await planAll(call, given)
-    const text = [...describePlan(plan), ...(dryRun ? [source === 'own' ? TO_ADOPT : 'Nothing was changed.'] : [])]
-    if (dryRun) return { result: plan, text: text.join('\n') }
-    if (plan.replaced.length > 0 && !replace && source === 'couchdb')
-      return { result: plan, text: text.join('\n'), problem: TO_REPLACE }
+    const lines = describePlan(plan)
+    if (dryRun) return { result: plan, text: [...lines, UNCHANGED].join('\n') }
+    if (plan.replaced.length > 0 && !replace) return { result: plan, text: lines.join('\n'), problem: TO_REPLACE }
     await call('directory.adopt', { body: { replace: Boolean(replace) } })
     const problem = await waitFor(call, given, isFollowing)
-    return {
-      result: plan,
-      text: [...text, ...(problem ? [] : ['Done: the users are in CouchDB.'])].join('\n'),
-      ...problem,
-    }
+    return { result: plan, text: [...lines, ...(problem ? [] : [ADOPTED])].join('\n'), ...problem }
   },
 }
 
 const isFollowing = ({ phase }: Source): boolean => phase === 'following'
+const isOwn = ({ source }: Source): boolean => source === 'own'
 
-const TO_ADOPT =
-  'To do it: set directory.source = couchdb, restart the server, and run cardea directory adopt. Users cannot sign in from the restart until it is done.'
+const UNCHANGED = 'Nothing was changed.'
+const ADOPTED = 'The users are in CouchDB.'
 const TO_REPLACE = 'Nothing was changed. With --replace these documents are replaced by the users of Cardea.'
-const DONE = { result: { phase: 'following' }, text: 'The users are in CouchDB.' } as const
 
 export const RELEASE: ModuleCommand = {
   group: 'directory',
   name: 'release',
-  description: 'see that the copy of the users in CouchDB is complete, before it becomes the users of Cardea',
-  options: [DRY_RUN],
+  description: 'make the copy of the users in CouchDB the users of Cardea',
+  options: [DRY_RUN, ['--now', 'do not wait for changes in CouchDB that are not copied, as when it is lost', '']],
   async run(call, given) {
-    const { source } = await call('directory.source')
-    if (source === 'own') return { result: { source }, text: 'The users are those of Cardea. Nothing was changed.' }
-    const isComplete = async () => (await call('directory.copy')).isComplete
-    const problem = given.options['dryRun'] ? undefined : await waitFor(call, given, isComplete)
-    const { leftOut } = await call('directory.source')
-    const lines = [
-      ...describeNames(
-        'Users who cannot sign in and will be disabled, or documents that are no users here',
-        listIds(leftOut),
-      ),
-      ...(problem ? [] : [TO_RELEASE]),
-    ]
-    return { result: { leftOut }, text: lines.join('\n'), ...problem }
+    const { dryRun, now } = given.options
+    const { source, leftOut } = await call('directory.source')
+    if (source === 'own') return { result: { source }, text: `${RELEASED} ${UNCHANGED}` }
+    const names = leftOut.map(({ document }) => document)
+    const lines = describeNames('Users who cannot sign in and are disabled, or documents that are no users here', names)
+    if (dryRun) return { result: { leftOut }, text: [...lines, UNCHANGED].join('\n') }
+    await call('directory.release', { body: { now: Boolean(now) } })
+    const problem = await waitFor(call, given, isOwn)
+    return { result: { leftOut }, text: [...lines, ...(problem ? [] : [RELEASED])].join('\n'), ...problem }
   },
 }
 
-const TO_RELEASE =
-  'To do it: set directory.source = own, and restart the server. The users keep ids, passwords, sessions and grants; CouchDB is not changed.'
-
-const listIds = (documents: Source['leftOut']): readonly string[] => documents.map(({ document }) => document)
+const RELEASED = 'The users are those of Cardea.'
 
 type Source = Awaited<ReturnType<typeof readSource>>
 const readSource = (call: CallOperation) => call('directory.source')
 
 /** What the server says if it makes no progress. */
-async function waitFor(
-  call: CallOperation,
-  { progress }: GivenToCommand,
-  isDone: (source: Source) => boolean | Promise<boolean>,
-) {
+async function waitFor(call: CallOperation, { progress }: GivenToCommand, isDone: (source: Source) => boolean) {
   let last = ''
   for (let idle = 0; idle < MAX_IDLE_LOOKS; idle += 1) {
     const source = await readSource(call)
-    if (await isDone(source)) return undefined
+    if (isDone(source)) return undefined
     const { phase, done, pending, problem } = source
     const now = `${phase} ${done}`
     if (now !== last) [idle, last] = [0, now]

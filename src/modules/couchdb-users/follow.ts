@@ -11,24 +11,34 @@ import { keepRepeating } from '../../base/sleep.ts'
 import type { UserRange } from '../../directory/store-port/users.ts'
 import { listUserPages } from '../../directory/users/user-operations.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
+import type { Engine } from '../../store/engine.ts'
 import { adoptPage } from './adopt.ts'
 import { type ApplyDeps, applyDocuments } from './apply.ts'
 import type { ChangesPage } from './database.ts'
 import { readChange, toUnread } from './reading.ts'
+import { releaseCopy } from './release.ts'
 import {
   type Advance,
   advanceMirror,
   type CopyProgress,
   claimMirror,
+  isWholeId,
   LeaseLost,
+  listRefusedDocuments,
   type MirrorState,
   readMirror,
   releaseMirror,
+  toComparing,
 } from './state.ts'
 
 const MAX_WAIT_MS = 2000
 const MAX_LOOK_MS = 500
+/** The pause between two looks while the users are the store's own. */
+const OWN_LOOK_MS = 1000
 const PAGE_SIZE = 500
+/** How often documents that are no users are looked at again, and how many of them. */
+const REVIEW_MS = 10_000
+const REVIEW_SIZE = 100
 const MAX_BACK_OFF_MS = 5000
 /** Entries of the checkpoint that are kept. More than can be written while a page is. */
 const MAX_HISTORY = 20
@@ -64,6 +74,7 @@ export function startFollowing(deps: FollowDeps, show: (view: CopyView) => void)
   const { store, clock, siblings, log } = deps.kernel
   const holder = randomUUID()
   const pages = createPages(deps)
+  const reviewRefused = createReview(deps)
   let state: MirrorState | undefined
   let failures = 0
   const toFreshAt = createFreshness(clock)
@@ -73,11 +84,15 @@ export function startFollowing(deps: FollowDeps, show: (view: CopyView) => void)
     const isFirst = siblings.isFirst()
     state = await readMirror(store.statements)
     // the process that has the lease renews it with each page
-    if (isFirst && state?.holder !== holder) state = await claimMirror(store.statements, holder, clock.nowMs())
+    if (isFirst && state && state.holder !== holder) state = await claimMirror(store.statements, holder, clock.nowMs())
     tell()
-    if (state?.holder !== holder) return toPauses(deps.maxStalenessMs()).lookMs
-    if (!isFirst) await releaseMirror(store.statements, holder)
-    else state = await followPage(deps, { holder, state, pages, signal })
+    if (!state) return OWN_LOOK_MS
+    if (state.holder !== holder) return toPauses(deps.maxStalenessMs()).lookMs
+    if (isFirst) {
+      if (state.progress.phase === 'following') await reviewRefused(state)
+      const turn = { holder, state, pages }
+      state = await whileLeased(signal, holder, store.statements, (own) => followPage(deps, { ...turn, signal: own }))
+    } else await releaseMirror(store.statements, holder)
     tell()
     return 0
   }
@@ -105,6 +120,28 @@ export function startFollowing(deps: FollowDeps, show: (view: CopyView) => void)
   }
 }
 
+/** Aborts the work, which may wait for CouchDB, when this process has lost the lease: a command wants something else. */
+async function whileLeased<T>(
+  signal: AbortSignal,
+  holder: string,
+  statements: Engine,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const lost = new AbortController()
+  const stopWatching = keepRepeating(async () => {
+    const mirror = await readMirror(statements).catch(() => undefined)
+    if (mirror && mirror.holder !== holder) lost.abort()
+    return MAX_LOOK_MS
+  })
+  try {
+    return await work(AbortSignal.any([signal, lost.signal]))
+  } catch (error) {
+    throw lost.signal.aborted ? new LeaseLost('a command has changed what is followed', { cause: error }) : error
+  } finally {
+    await stopWatching()
+  }
+}
+
 /**
  * When the copy was complete, by the monotonic clock. Each time is compared with the store's clock once: later that clock
  * may jump, and the copy would seem as new as when it was read.
@@ -119,7 +156,7 @@ export function createFreshness(clock: Clock): (freshMs: number) => number | und
 }
 
 const describeFailure = (error: unknown): string =>
-  error instanceof Refusal ? (error.detail ?? error.code) : 'an internal error, see the log'
+  error instanceof Refusal ? (error.detail ?? error.message) : 'an internal error, see the log'
 
 interface Turn {
   readonly holder: string
@@ -128,11 +165,12 @@ interface Turn {
   readonly signal: AbortSignal
 }
 
-async function followPage(deps: FollowDeps, turn: Turn): Promise<MirrorState> {
+/** Returns `undefined` if the users are the store's own by now. */
+async function followPage(deps: FollowDeps, turn: Turn): Promise<MirrorState | undefined> {
   const { state, pages, signal } = turn
-  const known = state.progress ?? (await begin(deps))
-  if (known.phase === 'adopting') return adoptPage(deps, turn, known)
-  const read = await pages.read(known, signal)
+  if (state.progress.release === 'now') return releaseCopy(deps.kernel, deps.prefix)
+  if (state.progress.phase === 'adopting') return adoptPage(deps, turn)
+  const read = await pages.read(state.progress, signal)
   // without one, the database was replaced meanwhile, or another process follows
   return read ? storePage(deps, turn, read) : state
 }
@@ -178,7 +216,7 @@ function createPages(deps: FollowDeps) {
   }
 }
 
-async function storePage(deps: FollowDeps, turn: Turn, read: ReadTurn): Promise<MirrorState> {
+async function storePage(deps: FollowDeps, turn: Turn, read: ReadTurn): Promise<MirrorState | undefined> {
   const { holder, state, pages, signal } = turn
   const { page, progress, entry, startMs } = read
   const isComparing = progress.phase === 'comparing'
@@ -197,22 +235,13 @@ async function storePage(deps: FollowDeps, turn: Turn, read: ReadTurn): Promise<
   const advance = { ...common, freshMs: isFresh ? startMs : state.freshMs, progress: next }
   const documents = page.rows.flatMap((row) => readChange(row, deps.prefix) ?? [])
   if (!(await applyDocuments(deps, documents, advance, before))) return { ...state, progress }
+  if (isFresh && page.rows.length === 0 && next.release) return releaseCopy(deps.kernel, deps.prefix)
   return isComparing && page.isLast ? sweep(deps, advance, startMs) : advance
 }
 
-function restart({ kernel: { log } }: FollowDeps, { copy }: CopyProgress): CopyProgress {
+function restart({ kernel: { log } }: FollowDeps, progress: CopyProgress): CopyProgress {
   log.warn('the users database in CouchDB is not the one that was copied: all users are compared')
-  return { copy, phase: 'comparing', since: '0', checkpoint: '', done: 0, pending: 0 }
-}
-
-/** Only an empty store becomes a copy: users that are not in the database would be lost. */
-async function begin({ kernel: { store } }: FollowDeps): Promise<CopyProgress> {
-  const count = await store.countUsers()
-  if (count > 0)
-    throw new Refusal('conflict', {
-      detail: `the store has ${count} users of its own: cardea directory adopt writes them to CouchDB. Or set directory.source = own`,
-    })
-  return { copy: randomUUID(), phase: 'filling', since: '0', checkpoint: '', done: 0, pending: 0 }
+  return toComparing(progress)
 }
 
 /** After all changes were read again: removes users that the database no longer has. */
@@ -237,6 +266,25 @@ async function sweep(deps: FollowDeps, advance: Advance, startMs: number): Promi
   return done
 }
 
+/**
+ * Looks again at documents that are no users, a part of them each time: the reason may have been at Cardea and have ended,
+ * as with the name of an administrator, or in the options of CouchDB.
+ */
+function createReview(deps: FollowDeps): (state: MirrorState) => Promise<void> {
+  const { store, clock } = deps.kernel
+  let after = ''
+  let lastMs = performance.now()
+  return async (state) => {
+    if (performance.now() - lastMs < REVIEW_MS) return
+    lastMs = performance.now()
+    const refused = await listRefusedDocuments(store.statements, { after, limit: REVIEW_SIZE })
+    after = refused[REVIEW_SIZE - 1]?.document ?? ''
+    const documents = refused.filter(isWholeId).map(({ document }) => toUnread(document, deps.prefix))
+    const advance = { ...state, nowMs: clock.nowMs() }
+    if (documents.length > 0) await applyDocuments(deps, documents, advance, advance)
+  }
+}
+
 interface ReadPage extends ChangesPage {
   /** No change follows. */
   readonly isLast: boolean
@@ -246,9 +294,9 @@ interface ReadPage extends ChangesPage {
 function createPageReader({ database, maxStalenessMs }: FollowDeps) {
   let limit = PAGE_SIZE
   return {
-    async read({ since, phase }: CopyProgress, signal: AbortSignal): Promise<ReadPage> {
+    async read({ since, phase, release }: CopyProgress, signal: AbortSignal): Promise<ReadPage> {
       for (;;) {
-        const waitMs = phase === 'following' ? toPauses(maxStalenessMs()).waitMs : 0
+        const waitMs = phase === 'following' && !release ? toPauses(maxStalenessMs()).waitMs : 0
         const query = { since, limit, waitMs, signal }
         const page = (await database.readChanges(query)) ?? (limit === 1 ? await readBare(query) : undefined)
         if (page) {

@@ -13,9 +13,12 @@ import { removeIntents } from './intents.ts'
 import { DIRECTORY_OPERATIONS } from './operations.ts'
 import { couchdbUsersOptions } from './options.ts'
 import { openCouchdbUsers } from './source.ts'
-import { noteUsersThere, toStartFile } from './start.ts'
+import { noteUsersThere } from './start.ts'
 
 const EVENTS = {
+  'directory.moved': EVENT.notable('users moved', 'The users are moved: to {target}', {
+    target: EVENT.text('`couchdb` or `own`, as in `directory.source`.'),
+  }),
   'directory.conflict': {
     ...EVENT.normal(
       'user with conflicts in CouchDB',
@@ -33,7 +36,6 @@ export const couchdbUsers = defineModule({
   events: EVENTS,
   userSource: openCouchdbUsers,
   store: { onUserChange: removeIntents },
-  startFile: toStartFile,
   startNotes: noteUsersThere,
   checks: [COUCHDB_USERS_CHECK],
   operations: DIRECTORY_OPERATIONS,

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { Refusal } from '../../base/errors.ts'
 import { type OperationDeps, operation, requireServer } from '../../dialects/admin-api/operation.ts'
 import { flag, integer, listOf, NEXT, object, oneOf, text } from '../../dialects/admin-api/schemas/schema.ts'
@@ -7,14 +6,22 @@ import { type AdoptionDeps, planUsers } from './adopt.ts'
 import { createUsersDatabase } from './database.ts'
 import { createPasswordForms } from './password-forms.ts'
 import { readChange } from './reading.ts'
-import { beginMirror, HEALTH_NAME, listRefusedDocuments, PHASES, readMirror } from './state.ts'
+import {
+  beginMirror,
+  changeMirror,
+  HEALTH_NAME,
+  hasOwnUsers,
+  listRefusedDocuments,
+  PHASES,
+  readMirror,
+} from './state.ts'
 
 const PLAN_SIZE = 100
 const LIST_SIZE = 1000
 const LIST_MS = 60_000
 
 const SOURCE = object({
-  source: oneOf(['own', 'couchdb'], 'directory.source.'),
+  source: oneOf(['own', 'couchdb'], 'Where the users are now.'),
   phase: oneOf([...PHASES, 'none'], 'none: the store has no copy of the users in CouchDB.'),
   done: integer('Users, or changes, that are done in this phase.'),
   pending: integer('Those that follow.'),
@@ -22,8 +29,8 @@ const SOURCE = object({
   leftOut: listOf(object({ document: text(), reason: text() }), 'Documents whose users cannot sign in. At most 1000.'),
 })
 
-const NOT_SWITCHED =
-  'Set directory.source = couchdb, restart the server, and repeat the command. Until it is done, users cannot sign in.'
+const NOT_COPIED =
+  'The users of CouchDB are not copied yet. Wait until the server is ready, or release what is copied without the rest.'
 
 export const DIRECTORY_OPERATIONS = {
   'directory.source': operation('GET /directory', 'administrator', {
@@ -75,30 +82,34 @@ export const DIRECTORY_OPERATIONS = {
       }
     },
   }),
-  'directory.copy': operation('GET /directory/copy', 'administrator', {
-    summary: 'Ask CouchDB whether the copy has all changes',
-    reply: object({ isComplete: flag() }),
-    async run(deps) {
-      const { database } = findAdoptionDeps(deps)
-      const progress = (await readMirror(deps.statements))?.progress
-      if (progress?.phase !== 'following') return { isComplete: false }
-      const query = { since: progress.since, limit: 1, waitMs: 0, isBare: true }
-      const page = await database.readChanges({ ...query, signal: AbortSignal.timeout(LIST_MS) })
-      return { isComplete: page?.rows.length === 0 }
-    },
-  }),
   'directory.adopt': operation('POST /directory/adoption', 'administrator', {
     summary: 'Write the users of the store to CouchDB, whose users they are from then on',
     body: object({ 'replace?': flag('Whether other documents of these users are replaced.') }),
     reply: SOURCE,
     async run(deps, { body: { replace = false } }) {
-      if (deps.options().directory.source === 'own') throw new Refusal('conflict', { reason: NOT_SWITCHED })
-      const before = (await readMirror(deps.statements))?.progress
-      const pending = await deps.directory.countUsers()
-      const start = { copy: randomUUID(), phase: 'adopting', since: '', checkpoint: '', done: 0, pending } as const
-      const progress = before ?? start
-      const replaces = replace || before?.replaces === true
-      if (progress.phase === 'adopting') await beginMirror(deps.statements, before, { ...progress, replaces })
+      const { statements } = deps
+      const mirror = await readMirror(statements)
+      if (!mirror) {
+        // throws if it cannot be reached, before the users wait for it
+        await findAdoptionDeps(deps).database.countUsers()
+        await beginMirror(statements, { phase: 'adopting', replaces: replace })
+        deps.events.record('directory.moved', { target: 'couchdb' })
+      } else if (mirror.progress.phase === 'adopting' && replace)
+        await changeMirror(statements, (progress) => ({ ...progress, replaces: true }))
+      return showSource(deps)
+    },
+  }),
+  'directory.release': operation('POST /directory/release', 'administrator', {
+    summary: 'Make the copy of the users in CouchDB the users of the store, as soon as it has all changes',
+    body: object({ 'now?': flag('Do not wait for changes that are not copied, as when CouchDB is lost.') }),
+    reply: SOURCE,
+    async run(deps, { body: { now = false } }) {
+      const { progress } = (await readMirror(deps.statements)) ?? {}
+      if (!progress) return showSource(deps)
+      if (progress.phase === 'filling' && !now) throw new Refusal('conflict', { reason: NOT_COPIED })
+      const release = now || hasOwnUsers(progress) ? 'now' : 'complete'
+      await changeMirror(deps.statements, (before) => ({ ...before, release }))
+      deps.events.record('directory.moved', { target: 'own' })
       return showSource(deps)
     },
   }),
@@ -109,14 +120,14 @@ async function showSource(deps: OperationDeps) {
   const mirror = await readMirror(deps.statements)
   const { parts } = await server.health()
   const problem = parts.find(({ name }) => name === HEALTH_NAME)?.problem
-  const refused = await listRefusedDocuments(deps.statements)
+  const refused = await listRefusedDocuments(deps.statements, { limit: LIST_SIZE })
   return {
-    source: deps.options().directory.source,
-    phase: mirror?.progress?.phase ?? 'none',
-    done: mirror?.progress?.done ?? 0,
-    pending: mirror?.progress?.pending ?? 0,
+    source: mirror ? 'couchdb' : 'own',
+    phase: mirror?.progress.phase ?? 'none',
+    done: mirror?.progress.done ?? 0,
+    pending: mirror?.progress.pending ?? 0,
     ...(problem != null && { problem }),
-    leftOut: refused.slice(0, LIST_SIZE).map(({ document, reason }) => ({ document, reason })),
+    leftOut: refused.map(({ document, reason }) => ({ document, reason })),
   } as const
 }
 

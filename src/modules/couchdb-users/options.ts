@@ -4,13 +4,13 @@ import type { ModuleOptions, Rule } from '../../config/options.ts'
 
 const ROWS = {
   'directory.source': restart(oneWordOf(['own', 'couchdb']), 'own', {
-    help: 'Where the users are: in the store of Cardea, or in the CouchDB behind the document door.',
-    more: 'couchdb: the store has a copy, which follows the changes in CouchDB. It needs upstream.document. Begin with an empty store, or with cardea directory adopt.',
+    help: 'Where the users of a new store are: in the store itself, or in the CouchDB behind the document door.',
+    more: 'couchdb: the store has a copy, which follows the changes in CouchDB. It needs upstream.document. A store that has users is moved with cardea directory adopt and release, whatever this option says.',
     fixed: 'it decides whose passwords are accepted',
   }),
   'directory.upgrade-hashes': live(boolean, false, {
     help: 'Whether hashes that chttpd_auth.upgrade_hash_on_auth replaces at a sign-in are written to CouchDB too.',
-    more: 'Only with directory.source = couchdb. Without it they stay as they are in CouchDB.',
+    more: 'Only while the users are in CouchDB. Without it they stay as they are there.',
   }),
 }
 

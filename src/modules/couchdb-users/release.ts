@@ -3,12 +3,10 @@ import { nowSeconds } from '../../base/clock.ts'
 import { applyUpdate } from '../../directory/users/revisions.ts'
 import { withField } from '../../directory/users/user.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
-import { listRefusedDocuments, readMirror, removeMirror } from './state.ts'
+import { listRefusedDocuments, removeMirror } from './state.ts'
 
-/** It is never followed again by itself: changes are made to it. */
-export async function releaseCopy(kernel: Pick<Kernel, 'store' | 'clock'>, prefix: string): Promise<void> {
+export async function releaseCopy(kernel: Pick<Kernel, 'store' | 'clock'>, prefix: string): Promise<undefined> {
   const { statements } = kernel.store
-  if (!(await readMirror(statements))) return
   for (const { document } of await listRefusedDocuments(statements))
     await disableWithheld(kernel, document.slice(prefix.length))
   await removeMirror(statements)

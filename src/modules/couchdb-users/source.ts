@@ -1,4 +1,4 @@
-// The users of CouchDB as the source of the directory.
+// The users of CouchDB as the source of the directory. Whether they are, the store knows: every process looks there.
 
 import { toIdPrefix } from '../../dialects/document/users/id.ts'
 import { askStore, type HealthCheck, type HealthProblem } from '../../observe/health.ts'
@@ -6,55 +6,61 @@ import type { OpenedSource, SourceCore } from '../module.ts'
 import { createUsersDatabase } from './database.ts'
 import { type CopyView, type FollowDeps, NO_COPY, startFollowing } from './follow.ts'
 import { createPasswordForms } from './password-forms.ts'
-import { releaseCopy } from './release.ts'
-import { countRefused, HEALTH_NAME, type Phase } from './state.ts'
+import { beginMirror, countRefused, HEALTH_NAME, hasOwnUsers, type Phase, readMirror } from './state.ts'
 import { createWriteThrough } from './write-through.ts'
 
-/** `undefined`: the users are those of the store. */
-export async function openCouchdbUsers(core: SourceCore): Promise<OpenedSource | undefined> {
-  const { config, kernel } = core
-  if (config.get().directory.source === 'couchdb') return createSource(core)
-  if (!core.isCommand) await releaseCopy(kernel, toIdPrefix(config.get().document.name))
-  return undefined
-}
-
-function createSource({ config, kernel, findDatabase, isCommand }: SourceCore): OpenedSource {
-  let view: CopyView = NO_COPY
+export async function openCouchdbUsers(core: SourceCore): Promise<OpenedSource> {
+  const { config, kernel, findDatabase, isCommand } = core
+  const { statements } = kernel.store
+  const isWanted = config.get().directory.source === 'couchdb'
+  if (isWanted) await beginMirror(statements, { phase: 'filling' })
+  const mirror = await readMirror(statements)
+  let view: CopyView = { ...NO_COPY, progress: mirror?.progress }
   let applying: FollowDeps | undefined
   const { chttpd_auth: auth, document } = config.get()
   const database = createUsersDatabase(findDatabase, auth.authentication_db)
   const prefix = toIdPrefix(document.name)
+  const isOwn = () => view.progress === undefined
   const isFeedStale = () =>
     view.freshAtMs === undefined || performance.now() - view.freshAtMs > config.get().store['max-staleness']
   // a command is the owner's, who signs in nowhere
-  const isStale = isCommand ? () => false : isFeedStale
+  const isStale = () => !isCommand && !hasOwnUsers(view.progress) && isFeedStale()
   const passwords = createPasswordForms(database)
-  const writing = createWriteThrough({ kernel, database, prefix, isStale, ...passwords, findApplyDeps: () => applying })
+  const findApplyDeps = () => applying
+  const writing = createWriteThrough({ kernel, database, prefix, isOwn, isStale, ...passwords, findApplyDeps })
+  const check = createCheck(() => view, isStale, kernel.store)
   return {
     isStale,
-    upgradesHashes: () => config.get().directory['upgrade-hashes'],
-    toHashParameters: passwords.toHashParameters,
+    upgradesHashes: () => isOwn() || config.get().directory['upgrade-hashes'],
+    toHashParameters: async (configured) => (isOwn() ? configured : passwords.toHashParameters(configured)),
     wrap: writing.wrap,
-    checks: [createCheck(() => view, isFeedStale, kernel.store)],
+    listChecks: () => (isOwn() ? (isWanted ? [NOT_ADOPTED] : []) : [check]),
     start(directory) {
-      const hasFoldedNames = () => config.get().auth.names === 'folded'
-      const { isVerifiable } = passwords
-      const maxStalenessMs = () => config.get().store['max-staleness']
       applying = {
         kernel,
         database,
         directory,
         prefix,
-        hasFoldedNames,
-        isVerifiable,
+        hasFoldedNames: () => config.get().auth.names === 'folded',
+        isVerifiable: passwords.isVerifiable,
         settle: writing.settle,
-        maxStalenessMs,
+        maxStalenessMs: () => config.get().store['max-staleness'],
       }
       return startFollowing(applying, (now) => {
         view = now
       })
     },
   }
+}
+
+/** Only an empty store becomes a copy by itself: users that are not in CouchDB would be lost. */
+const NOT_ADOPTED: HealthCheck = {
+  name: HEALTH_NAME,
+  find: async () => ({
+    reason:
+      'the store has users of its own: cardea directory adopt writes them to CouchDB. Or set directory.source = own',
+    isWarning: true,
+  }),
 }
 
 /** Until the first copy is complete, or while it is too old, the server is not ready. */
@@ -86,11 +92,13 @@ const WHAT_IS_DONE: Readonly<Record<Phase, string>> = {
 }
 
 function findProblem({ progress, problem }: CopyView, isStale: boolean): HealthProblem | undefined {
-  if (problem !== undefined) return { reason: problem, isBridged: !isStale }
-  if (progress && progress.phase !== 'following') {
-    const reason = `${WHAT_IS_DONE[progress.phase]}: ${progress.done} of ${progress.done + progress.pending}`
-    return { reason, isBridged: !isStale }
-  }
-  if (!isStale) return undefined
-  return { reason: progress ? 'the changes in CouchDB were not read for too long' : 'the users are not copied yet' }
+  const reason = problem ?? describeProgress(progress)
+  if (reason !== undefined)
+    return { reason, ...(hasOwnUsers(progress) ? { isWarning: true } : { isBridged: !isStale }) }
+  return isStale ? { reason: 'the changes in CouchDB were not read for too long' } : undefined
+}
+
+function describeProgress(progress: CopyView['progress']): string | undefined {
+  if (!progress || progress.phase === 'following') return undefined
+  return `${WHAT_IS_DONE[progress.phase]}: ${progress.done} of ${progress.done + progress.pending}`
 }

@@ -1,11 +1,6 @@
 // What `cardea start` does about users in CouchDB.
-import type { Config } from '../../config/options.ts'
-import type { ModuleCore, StartFile } from '../module.ts'
+import type { ModuleCore } from '../module.ts'
 import { createUsersDatabase } from './database.ts'
-
-/** A later start without the flag would make the copy the store's own. */
-export const toStartFile = ({ directory: { source } }: Config): StartFile | undefined =>
-  source === 'own' ? undefined : { name: 'directory.ini', text: `[directory]\nsource = ${source}\n` }
 
 /** While the store is empty, the users of CouchDB can still stay where they are. */
 export async function noteUsersThere({ config, kernel, gateway }: ModuleCore): Promise<readonly string[]> {

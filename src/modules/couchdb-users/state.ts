@@ -1,7 +1,18 @@
 // What the store knows of the copy: how far the feed is followed, which process follows it, and what is left out.
-import { createHash } from 'node:crypto'
-import { type Engine, many, manyKeys, numberOf, one, type Row, type StoreSteps, textOf } from '../../store/engine.ts'
+import { createHash, randomUUID } from 'node:crypto'
+import {
+  type Engine,
+  many,
+  manyKeys,
+  numberOf,
+  one,
+  type Row,
+  type StoreSteps,
+  textOf,
+  Undone,
+} from '../../store/engine.ts'
 import { isKey, toStorable } from '../../store/limits.ts'
+import { lockCounters } from '../../store/operations/changes.ts'
 import { toStatements } from '../../store/statements.ts'
 
 /**
@@ -11,6 +22,7 @@ import { toStatements } from '../../store/statements.ts'
 export const PHASES = ['adopting', 'filling', 'comparing', 'following'] as const
 export type Phase = (typeof PHASES)[number]
 
+/** How far the copy is. Without it, the users of the store are its own. */
 export interface CopyProgress {
   /** Names the checkpoint in the database. Random, so that no other copy has it. */
   readonly copy: string
@@ -19,6 +31,10 @@ export interface CopyProgress {
   readonly since: string
   /** While adopting: whether other documents of the same users are replaced. */
   readonly replaces?: boolean
+  /** The users were the store's own until now: they are served while they are compared. */
+  readonly isAdopted?: true
+  /** The users become the store's own: when the copy has all changes, or at once. Until then they are not changed here. */
+  readonly release?: 'complete' | 'now'
   /** The newest entry of the checkpoint that was written before them. Empty: none yet. */
   readonly checkpoint: string
   /** How many changes were read in this phase, and how many were left at the last reading. */
@@ -30,8 +46,7 @@ export interface MirrorState {
   readonly holder: string
   /** The database had no other changes than those in the store; 0: it was never so. */
   readonly freshMs: number
-  /** `undefined`: the copy has not begun. */
-  readonly progress: CopyProgress | undefined
+  readonly progress: CopyProgress
 }
 
 /** A document that is no user here, or one that cannot sign in. */
@@ -43,13 +58,14 @@ export interface RefusedDocument {
 
 const STATEMENTS = toStatements(
   {
-    claim: `INSERT INTO cardea_mirror (id, holder, until_ms, fresh_ms, data) VALUES (1, $1, $2, 0, '')
-      ON CONFLICT (id) DO UPDATE SET holder = excluded.holder, until_ms = excluded.until_ms
-      WHERE cardea_mirror.holder = excluded.holder OR cardea_mirror.until_ms <= $3`,
+    claim: `UPDATE cardea_mirror SET holder = $1, until_ms = $2 WHERE data <> '' AND (holder = $1 OR until_ms <= $3)`,
     release: 'UPDATE cardea_mirror SET until_ms = 0 WHERE holder = $1',
-    read: 'SELECT holder, fresh_ms, data FROM cardea_mirror',
+    // without data: a copy that was to begin
+    read: "SELECT holder, fresh_ms, data FROM cardea_mirror WHERE data <> ''",
     begin: `INSERT INTO cardea_mirror (id, holder, until_ms, fresh_ms, data) VALUES (1, '', 0, 0, $1)
-      ON CONFLICT (id) DO UPDATE SET data = excluded.data WHERE cardea_mirror.data = $2`,
+      ON CONFLICT (id) DO UPDATE SET data = excluded.data WHERE cardea_mirror.data = ''`,
+    // the process that follows has lost the lease: what it does by the state before is undone
+    change: "UPDATE cardea_mirror SET holder = '', until_ms = 0, data = $1 WHERE data = $2 RETURNING id",
     advance: `UPDATE cardea_mirror SET until_ms = $2, fresh_ms = $3, data = $4 WHERE holder = $1 RETURNING id`,
     remove: 'DELETE FROM cardea_mirror',
     removeAllIntents: 'DELETE FROM cardea_mirror_intents',
@@ -57,12 +73,15 @@ const STATEMENTS = toStatements(
       ON CONFLICT (document) DO UPDATE SET kind = excluded.kind, reason = excluded.reason`,
     removeRefused: 'DELETE FROM cardea_mirror_refused WHERE document = $1',
     removeAllRefused: 'DELETE FROM cardea_mirror_refused',
-    listRefusedDocuments: 'SELECT document, kind, reason FROM cardea_mirror_refused ORDER BY document',
+    listRefusedDocuments:
+      'SELECT document, kind, reason FROM cardea_mirror_refused WHERE document > $1 ORDER BY document LIMIT $2',
     findAnyRefused: 'SELECT document FROM cardea_mirror_refused LIMIT 1',
     countRefused: 'SELECT kind, count(*) AS count FROM cardea_mirror_refused GROUP BY kind',
   },
   'couchdb-users.',
 )
+
+const MAX_LISTED = 1_000_000
 
 /** Longer than the pause between two renewals, also while the database is slow. */
 const LEASE_MS = 10_000
@@ -80,20 +99,39 @@ export const releaseMirror = async (statements: Engine, holder: string): Promise
 /** `undefined`: the users of the store are its own. */
 export async function readMirror(statements: Engine): Promise<MirrorState | undefined> {
   const [row] = await statements.ask(one(STATEMENTS.read))
-  if (!row) return undefined
-  const data = textOf(row, 'data')
-  return {
-    holder: textOf(row, 'holder'),
-    freshMs: numberOf(row, 'fresh_ms'),
-    // only `advance` writes it
-    progress: data === '' ? undefined : (JSON.parse(data) as CopyProgress),
+  return row && { holder: textOf(row, 'holder'), freshMs: numberOf(row, 'fresh_ms'), progress: readProgress(row) }
+}
+
+// only this file writes it
+const readProgress = (row: Row): CopyProgress => JSON.parse(textOf(row, 'data'))
+
+/** From now on the users of the store are a copy. `filling`: only if there are none. */
+export const beginMirror = (statements: Engine, begun: Pick<CopyProgress, 'phase' | 'replaces'>): Promise<void> =>
+  statements.transact(function* () {
+    const { users } = yield* lockCounters()
+    if (begun.phase === 'filling' && users > 0) return
+    const since = begun.phase === 'adopting' ? '' : '0'
+    const pending = begun.phase === 'adopting' ? users : 0
+    const progress: CopyProgress = { copy: randomUUID(), since, checkpoint: '', done: 0, pending, ...begun }
+    yield one(STATEMENTS.begin, JSON.stringify(progress))
+  })
+
+/** Tells the process that follows what to do, whatever it does meanwhile. Returns `false` if there is no copy by now. */
+export async function changeMirror(
+  statements: Engine,
+  change: (progress: CopyProgress) => CopyProgress,
+): Promise<boolean> {
+  for (;;) {
+    const { progress: before } = (await readMirror(statements)) ?? {}
+    if (!before) return false
+    const rows = await statements.ask(one(STATEMENTS.change, JSON.stringify(change(before)), JSON.stringify(before)))
+    if (rows.length > 0) return true
   }
 }
 
-/** Sets how far the copy is, unless a process that follows was faster. `before`: it has not begun. */
-export async function beginMirror(statements: Engine, before: CopyProgress | undefined, progress: CopyProgress) {
-  await statements.ask(one(STATEMENTS.begin, JSON.stringify(progress), before ? JSON.stringify(before) : ''))
-}
+/** Whether the store lacks no change of a user: they are its own, or were until now. */
+export const hasOwnUsers = (progress: CopyProgress | undefined): boolean =>
+  progress === undefined || progress.phase === 'adopting' || (progress.phase === 'comparing' && !!progress.isAdopted)
 
 /** From now on the users of the store are its own. */
 export const removeMirror = async (statements: Engine): Promise<void> =>
@@ -103,7 +141,21 @@ export const removeMirror = async (statements: Engine): Promise<void> =>
     yield one(STATEMENTS.removeAllIntents)
   })
 
-export class LeaseLost extends Error {}
+/** Everything is read again. */
+export const toComparing = ({ copy, release }: CopyProgress): CopyProgress => ({
+  ...{ copy, phase: 'comparing', since: '0', checkpoint: '', done: 0, pending: 0 },
+  ...(release && { release }),
+})
+
+export class UsersAreCopied extends Undone {}
+
+/** Throws, so that the transaction is undone, if the users are a copy by now: they are changed in CouchDB first. */
+export function* requireOwnUsers(): StoreSteps<void> {
+  const [row] = yield one(STATEMENTS.read)
+  if (row) throw new UsersAreCopied('the users are those of CouchDB by now')
+}
+
+export class LeaseLost extends Undone {}
 
 export interface Advance {
   readonly holder: string
@@ -135,9 +187,13 @@ function toKey(id: string): string {
   return `${toStorable(id.slice(0, 100))}… (SHA-256 ${createHash('sha256').update(JSON.stringify(id)).digest('hex')})`
 }
 
+/** No name that Cardea accepts is so long. */
+export const isWholeId = ({ document }: RefusedDocument): boolean => !/… \(SHA-256 [0-9a-f]{64}\)$/.test(document)
+
 /** The part of the health. */
 export const HEALTH_NAME = 'users in CouchDB'
 
+export const MIRROR_TABLE = 'cardea_mirror'
 export const REFUSED_TABLE = 'cardea_mirror_refused'
 
 export const readRefused = (row: Row): RefusedDocument => ({
@@ -146,8 +202,12 @@ export const readRefused = (row: Row): RefusedDocument => ({
   reason: textOf(row, 'reason'),
 })
 
-export const listRefusedDocuments = async (statements: Engine): Promise<readonly RefusedDocument[]> =>
-  (await statements.ask(one(STATEMENTS.listRefusedDocuments))).map(readRefused)
+/** In the order of their ids. */
+export const listRefusedDocuments = async (
+  statements: Engine,
+  { after = '', limit = MAX_LISTED } = {},
+): Promise<readonly RefusedDocument[]> =>
+  (await statements.ask(one(STATEMENTS.listRefusedDocuments, after, limit))).map(readRefused)
 
 export async function countRefused(statements: Engine): Promise<Readonly<Record<RefusedDocument['kind'], number>>> {
   const rows = await statements.ask(one(STATEMENTS.countRefused))

@@ -17,13 +17,15 @@ import { isUnknown, toUnknown, type UsersDatabase, type WrittenDocument } from '
 import { noteIntent, removeIntent } from './intents.ts'
 import { mergeWritten, withGivenRevision } from './merge.ts'
 import { isLimited } from './password-forms.ts'
-import { readMirror } from './state.ts'
+import { readMirror, requireOwnUsers, UsersAreCopied } from './state.ts'
 
 export interface WriteThroughDeps {
   readonly kernel: Pick<Kernel, 'store' | 'clock'>
   readonly database: UsersDatabase
   /** What the ids of user documents begin with. */
   readonly prefix: string
+  /** Whether the users are the store's own, as far as this process knows. */
+  isOwn(): boolean
   isStale(): boolean
   /** Throws if CouchDB cannot verify the password that the record has. */
   requireVerifiable(record: UserRecord, before: UserRecord | undefined): Promise<void>
@@ -35,14 +37,15 @@ export interface WriteThroughDeps {
 const STALE =
   'The users are those of CouchDB, which cannot be followed now: nothing was changed. See the health of this server.'
 const NOT_COPIED = 'The users of CouchDB are not copied yet: start the server, and wait until it is ready.'
+const MOVING = 'The users are being moved between Cardea and CouchDB: try again when that is done.'
 const WITHHELD = 'The document of the user in CouchDB has conflicts or cannot be read: repair it there first.'
 const OCCUPIED = 'CouchDB has a document for this name that is no user here: see cardea check.'
 const OUTDATED = 'The user was changed in CouchDB since it was copied: start the server, and try again.'
 
 export function createWriteThrough(deps: WriteThroughDeps) {
   const { database, prefix } = deps
-  const { clock } = deps.kernel
-  const { statements } = deps.kernel.store
+  const { kernel } = deps
+  const { statements } = kernel.store
   /** Those of this process that have not ended, by name. */
   const running = new Map<string, Promise<unknown>>()
 
@@ -57,7 +60,7 @@ export function createWriteThrough(deps: WriteThroughDeps) {
     if (current === 'too large') throw new Refusal('forbidden', { reason: WITHHELD })
     if (current?.['_rev'] !== liveRevisionOf(stored)) return refresh(deps, id, write)
     const body = await toBody(deps, record, current, isPasswordHeld(stored?.record, record))
-    const intended = { before: stored, after: record, body, nowMs: clock.nowMs() }
+    const intended = { before: stored, after: record, body, nowMs: kernel.clock.nowMs() }
     if (!(await noteIntent(statements, intended)))
       return { kind: 'conflict', current: sequenceOf(await store.findUser(record.name)) }
     const done = await writeIntended(id, record.name, body)
@@ -81,7 +84,19 @@ export function createWriteThrough(deps: WriteThroughDeps) {
     return done
   }
 
-  const writeUser = async (store: Store, write: UserWrite): Promise<UserWriteOutcome> => {
+  /** `undefined`: nothing was written, because the users are a copy by now. */
+  const writeOwn = (writes: readonly UserWrite[]): Promise<readonly UserWriteOutcome[] | undefined> =>
+    kernel.store
+      .writeUsersWith(writes, function* (outcomes) {
+        yield* requireOwnUsers()
+        return outcomes
+      })
+      .catch((error) => {
+        if (error instanceof UsersAreCopied) return undefined
+        throw error
+      })
+
+  const writeThrough = async (store: Store, write: UserWrite): Promise<UserWriteOutcome> => {
     const { name } = write.record
     const stored = await store.findUser(name)
     if (sequenceOf(stored) !== write.expected) return { kind: 'conflict', current: sequenceOf(stored) }
@@ -100,17 +115,27 @@ export function createWriteThrough(deps: WriteThroughDeps) {
     async settle(names: readonly string[]): Promise<void> {
       await Promise.allSettled(names.flatMap((name) => running.get(name) ?? []))
     },
-    wrap: (store: Store): Store => ({
-      ...store,
-      writeUser: (write) => writeUser(store, write),
-      /** CouchDB has no transaction of several documents: each is written by itself. */
-      async importUsers(writes, isTrial = false) {
-        if (isTrial || writes.length === 0) return store.importUsers(writes, isTrial)
+    wrap(store: Store): Store {
+      const writeUsers = async (writes: readonly UserWrite[]): Promise<readonly UserWriteOutcome[]> => {
+        const isOwn = deps.isOwn() || !(await readMirror(statements))
+        const own = isOwn ? await writeOwn(writes) : undefined
+        if (own) return own
         const outcomes: UserWriteOutcome[] = []
-        for (const write of writes) outcomes.push(await writeUser(store, write))
+        // CouchDB has no transaction of several documents: each is written by itself
+        for (const write of writes) outcomes.push(await writeThrough(store, write))
         return outcomes
-      },
-    }),
+      }
+      return {
+        ...store,
+        async writeUser(write) {
+          const [outcome] = await writeUsers([write])
+          if (!outcome) throw new TypeError('A write had no outcome')
+          return outcome
+        },
+        importUsers: async (writes, isTrial = false) =>
+          isTrial || writes.length === 0 ? store.importUsers(writes, isTrial) : writeUsers(writes),
+      }
+    },
   }
 }
 
@@ -134,8 +159,8 @@ const losesLimits = (before: UserRecord | undefined, after: UserRecord): boolean
 async function requireReady({ kernel, isStale }: WriteThroughDeps, stored: Stored | undefined): Promise<void> {
   if (isStale()) throw new Refusal('store_unavailable', { reason: STALE })
   const { progress } = (await readMirror(kernel.store.statements)) ?? {}
-  if (!progress || progress.phase === 'filling' || progress.phase === 'adopting')
-    throw new Refusal('store_unavailable', { reason: NOT_COPIED })
+  if (!progress || progress.phase === 'filling') throw new Refusal('store_unavailable', { reason: NOT_COPIED })
+  if (progress.phase === 'adopting' || progress.release) throw new Refusal('store_unavailable', { reason: MOVING })
   if (stored?.record.kind === 'user' && stored.record.isWithheld) throw new Refusal('forbidden', { reason: WITHHELD })
 }
 

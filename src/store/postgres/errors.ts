@@ -1,7 +1,7 @@
 import { DatabaseError } from 'pg'
 import { codeOf, messageOf, Refusal } from '../../base/errors.ts'
 import { BackupError } from '../backup/format.ts'
-import { IncompatibleStoreError } from '../engine.ts'
+import { IncompatibleStoreError, Undone } from '../engine.ts'
 
 /** Rolled back because of another transaction: serialisation failure, deadlock. */
 const ROLLED_BACK = new Set(['40001', '40P01'])
@@ -60,6 +60,7 @@ const isOwnError = (error: unknown): boolean =>
   error instanceof Refusal ||
   error instanceof IncompatibleStoreError ||
   error instanceof BackupError ||
+  error instanceof Undone ||
   error instanceof TypeError ||
   error instanceof RangeError
 

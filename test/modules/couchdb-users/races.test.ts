@@ -14,6 +14,8 @@ import { hasIntents, noteIntent } from '../../../src/modules/couchdb-users/inten
 import { readCurrent } from '../../../src/modules/couchdb-users/reading.ts'
 import {
   beginMirror,
+  type CopyProgress,
+  changeMirror,
   listRefusedDocuments,
   readMirror,
   removeMirror,
@@ -21,6 +23,7 @@ import {
 import { createWriteThrough } from '../../../src/modules/couchdb-users/write-through.ts'
 import { KERNEL_ROWS } from '../../../src/modules.ts'
 import { readDocumentPassword, toFullMembers } from '../../../src/passwords/schemes.ts'
+import type { OpenStore } from '../../../src/store/create-store.ts'
 import { one } from '../../../src/store/engine.ts'
 import { read } from '../../config/given.ts'
 import type { Scope } from '../../support/scope.ts'
@@ -123,6 +126,7 @@ async function openScene(scope: Scope) {
   const openWriter = () =>
     createWriteThrough({
       ...applying,
+      isOwn: () => false,
       isStale: () => false,
       requireVerifiable: async () => {},
       findApplyDeps: () => applying,
@@ -158,9 +162,14 @@ const MAYBE = { reason: /may have been made/ }
 
 const PROGRESS = { copy: 'c', phase: 'comparing', since: '0', checkpoint: '', done: 0, pending: 0 } as const
 
+async function setProgress({ statements }: OpenStore, progress: CopyProgress): Promise<void> {
+  await beginMirror(statements, { phase: 'adopting' })
+  await changeMirror(statements, () => progress)
+}
+
 it('a write that finds a newer document leaves what another node has stored meanwhile', async (t) => {
   const { store, openWriter, whileRead, revision } = await openScene(t)
-  await beginMirror(store.statements, undefined, { ...PROGRESS, phase: 'following' })
+  await setProgress(store, { ...PROGRESS, phase: 'following' })
   const { wrap } = openWriter()
   whileRead(6)
   const stored = await store.findUser('ada')
@@ -172,7 +181,7 @@ it('a write that finds a newer document leaves what another node has stored mean
 
 it('a comparison of all users leaves what was stored meanwhile, and so the grants of the user', async (t) => {
   const { kernel, store, applying, whileRead, revision } = await openScene(t)
-  await beginMirror(store.statements, undefined, PROGRESS)
+  await setProgress(store, PROGRESS)
   const before = await store.findUser('ada')
   whileRead(6)
   let phase: string | undefined
@@ -188,7 +197,7 @@ it('a comparison of all users leaves what was stored meanwhile, and so the grant
 
 it('the next page is read while one is stored, and read again if that one was not', async (t) => {
   const { kernel, store, applying } = await openScene(t)
-  await beginMirror(store.statements, undefined, { ...PROGRESS, phase: 'following' })
+  await setProgress(store, { ...PROGRESS, phase: 'following' })
   const names = ['bob', 'eve']
   const asked: string[] = []
   const readChanges: UsersDatabase['readChanges'] = async ({ since }) => {
@@ -217,7 +226,7 @@ it('the next page is read while one is stored, and read again if that one was no
 
 it('a document with conflicts is of a user who can sign in, if CouchDB lets such users sign in', async (t) => {
   const { kernel, store, applying, state } = await openScene(t)
-  await beginMirror(store.statements, undefined, { ...PROGRESS, phase: 'following' })
+  await setProgress(store, { ...PROGRESS, phase: 'following' })
   const doc = { ...toRead(1, 'bob'), _conflicts: [`1-${'f'.repeat(32)}`] }
   state.rows.push({ id: toId('bob'), changes: [{ rev: toRevision(1) }], doc })
   const database = { ...applying.database, allowsConflicts: async () => true }
@@ -231,7 +240,7 @@ it('a document with conflicts is of a user who can sign in, if CouchDB lets such
 
 it('a record that is damaged keeps no other change from the store', async (t) => {
   const { kernel, store, applying, state } = await openScene(t)
-  await beginMirror(store.statements, undefined, { ...PROGRESS, phase: 'following' })
+  await setProgress(store, { ...PROGRESS, phase: 'following' })
   const damage = { name: 'test.damage', text: "UPDATE cardea_users SET record = 'x' WHERE name = $1" }
   await store.statements.ask(one(damage, 'ada'))
   for (const name of ['ada', 'bob'])
@@ -245,7 +254,7 @@ it('a record that is damaged keeps no other change from the store', async (t) =>
 
 it('what only Cardea knows of a written user is not lost if the process ends before the store has it', async (t) => {
   const { kernel, store, applying, openWriter, state } = await openScene(t)
-  await beginMirror(store.statements, undefined, { ...PROGRESS, phase: 'following' })
+  await setProgress(store, { ...PROGRESS, phase: 'following' })
   const ending = openWriter().wrap({ ...store, writeUser: () => Promise.reject(new Error('the process ends here')) })
   const zoe = toNewUser(
     { name: 'zoe', isActive: false, expiresAt: 5000 },
@@ -288,7 +297,7 @@ for (const [reply, refusal] of [
 ] as const)
   it(`a user whom CouchDB ${reply} stays disabled when another client edits the document`, async (t) => {
     const { store, openWriter, state, bringTo, followAda } = await openScene(t)
-    await beginMirror(store.statements, undefined, { ...PROGRESS, phase: 'following' })
+    await setProgress(store, { ...PROGRESS, phase: 'following' })
     const first = await requireUser(store)
     const disabled: User = { ...first.record, isActive: false, isPasswordApart: true }
     await store.writeUser({ expected: first.sequence, record: disabled })
@@ -312,7 +321,7 @@ for (const [what, more] of [
 ] as const)
   it(`a grant of a change without a reply, which is revoked after it, stays revoked when ${what}`, async (t) => {
     const { store, openWriter, state, bringTo, followAda } = await openScene(t)
-    await beginMirror(store.statements, undefined, { ...PROGRESS, phase: 'following' })
+    await setProgress(store, { ...PROGRESS, phase: 'following' })
     state.number = 4
     state.onWrite = () => Promise.reject(toUnknown('status 503'))
     const { wrap } = openWriter()
@@ -327,7 +336,7 @@ for (const [what, more] of [
 
 it('a change that CouchDB refuses for a newer document has no effect unless it is decided again', async (t) => {
   const { store, openWriter, state, bringTo } = await openScene(t)
-  await beginMirror(store.statements, undefined, { ...PROGRESS, phase: 'following' })
+  await setProgress(store, { ...PROGRESS, phase: 'following' })
   state.number = 4
   const { sequence, record } = await requireUser(store)
   state.onWrite = async () => {
@@ -344,7 +353,7 @@ it('a change that CouchDB refuses for a newer document has no effect unless it i
 
 it('nothing is intended for a user who was written since it was read', async (t) => {
   const { store, openWriter, state } = await openScene(t)
-  await beginMirror(store.statements, undefined, { ...PROGRESS, phase: 'following' })
+  await setProgress(store, { ...PROGRESS, phase: 'following' })
   state.number = 4
   const { sequence, record } = await requireUser(store)
   state.onRead = async () => void (await store.writeUser({ expected: sequence, record }))
@@ -358,7 +367,7 @@ it('nothing is intended for a user who was written since it was read', async (t)
 
 it('what was intended with a document that CouchDB never got does not stay', async (t) => {
   const { kernel, store, applying, state } = await openScene(t)
-  await beginMirror(store.statements, undefined, { ...PROGRESS, phase: 'following' })
+  await setProgress(store, { ...PROGRESS, phase: 'following' })
   const before = await requireUser(store)
   const intended = { before, after: withRoleAndGrant(before.record), body: { name: 'ada' } }
   assert.equal(
