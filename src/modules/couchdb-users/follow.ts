@@ -69,13 +69,17 @@ export interface CopyView {
 
 export const NO_COPY: CopyView = Object.freeze({ progress: undefined, freshAtMs: undefined, problem: undefined })
 
-/** Calls `show` whenever there is something to tell, until `stop`. */
-export function startFollowing(deps: FollowDeps, show: (view: CopyView) => void): { stop(): Promise<void> } {
+/** `known`: the state when the store was opened. Calls `show` whenever there is something to tell, until `stop`. */
+export function startFollowing(
+  deps: FollowDeps,
+  known: MirrorState | undefined,
+  show: (view: CopyView) => void,
+): { stop(): Promise<void> } {
   const { store, clock, siblings, log } = deps.kernel
   const holder = randomUUID()
   const pages = createPages(deps)
   const reviewRefused = createReview(deps)
-  let state: MirrorState | undefined
+  let state = known
   let failures = 0
   const toFreshAt = createFreshness(clock)
   const tell = (problem?: string) =>
@@ -104,6 +108,8 @@ export function startFollowing(deps: FollowDeps, show: (view: CopyView) => void)
       return pauseMs
     } catch (error) {
       if (signal.aborted || error instanceof LeaseLost) return MAX_LOOK_MS
+      // only the store can have failed, and its own check reports that
+      if (!state) return OWN_LOOK_MS
       failures += 1
       const problem = describeFailure(error)
       if (failures === 1) log.warn('the users in CouchDB cannot be followed', { reason: problem, error })

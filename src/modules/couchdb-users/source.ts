@@ -46,7 +46,7 @@ export async function openCouchdbUsers(core: SourceCore): Promise<OpenedSource> 
         settle: writing.settle,
         maxStalenessMs: () => config.get().store['max-staleness'],
       }
-      return startFollowing(applying, (now) => {
+      return startFollowing(applying, mirror, (now) => {
         view = now
       })
     },

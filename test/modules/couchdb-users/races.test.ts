@@ -134,7 +134,7 @@ async function openScene(scope: Scope) {
   const revision = async () => revisionOf((await store.findUser('ada'))?.record)
   /** Follows until ada has what CouchDB got, and returns her. */
   const followAda = async (): Promise<User> => {
-    const following = startFollowing({ ...applying, kernel }, () => {})
+    const following = startFollowing({ ...applying, kernel }, undefined, () => {})
     scope.after(() => following.stop())
     await waitUntil(async () => (await revision()) === toRevision(5))
     return (await requireUser(store)).record
@@ -185,7 +185,7 @@ it('a comparison of all users leaves what was stored meanwhile, and so the grant
   const before = await store.findUser('ada')
   whileRead(6)
   let phase: string | undefined
-  const following = startFollowing({ ...applying, kernel }, ({ progress }) => {
+  const following = startFollowing({ ...applying, kernel }, undefined, ({ progress }) => {
     phase = progress?.phase
   })
   t.after(() => following.stop())
@@ -193,6 +193,19 @@ it('a comparison of all users leaves what was stored meanwhile, and so the grant
   assert.equal(await revision(), toRevision(6))
   const idOf = (stored: typeof before) => (stored?.record.kind === 'user' ? stored.record.id : 'none')
   assert.equal(idOf(await store.findUser('ada')), idOf(before))
+})
+
+it('users who were a copy do not count as own while the store cannot be read', async (t) => {
+  const { kernel, store, applying } = await openScene(t)
+  await setProgress(store, PROGRESS)
+  const known = await readMirror(store.statements)
+  const statements = { ...store.statements, ask: async () => Promise.reject(new Refusal('store_unavailable')) }
+  const failing = { ...kernel, store: { ...store, statements } }
+  const views: unknown[] = []
+  const following = startFollowing({ ...applying, kernel: failing }, known, ({ progress }) => views.push(progress))
+  t.after(() => following.stop())
+  await waitUntil(async () => views.length > 0)
+  assert.deepEqual(views[0], PROGRESS)
 })
 
 it('the next page is read while one is stored, and read again if that one was not', async (t) => {
@@ -217,7 +230,7 @@ it('the next page is read while one is stored, and read again if that one was no
   }
   const database = { ...applying.database, readChanges }
   const slow = { ...kernel, store: { ...store, writeUsersWith } }
-  const following = startFollowing({ ...applying, database, kernel: slow }, () => {})
+  const following = startFollowing({ ...applying, database, kernel: slow }, undefined, () => {})
   t.after(() => following.stop())
   await waitUntil(async () => (await store.findUser('eve')) !== undefined)
   assert.deepEqual(asked.slice(0, 4), ['0', '1', '0', '1'])
@@ -230,7 +243,7 @@ it('a document with conflicts is of a user who can sign in, if CouchDB lets such
   const doc = { ...toRead(1, 'bob'), _conflicts: [`1-${'f'.repeat(32)}`] }
   state.rows.push({ id: toId('bob'), changes: [{ rev: toRevision(1) }], doc })
   const database = { ...applying.database, allowsConflicts: async () => true }
-  const following = startFollowing({ ...applying, database, kernel }, () => {})
+  const following = startFollowing({ ...applying, database, kernel }, undefined, () => {})
   t.after(() => following.stop())
   await waitUntil(async () => (await store.findUser('bob')) !== undefined)
   const record = (await store.findUser('bob'))?.record
@@ -245,7 +258,7 @@ it('a record that is damaged keeps no other change from the store', async (t) =>
   await store.statements.ask(one(damage, 'ada'))
   for (const name of ['ada', 'bob'])
     state.rows.push({ id: toId(name), changes: [{ rev: toRevision(5) }], doc: toRead(5, name) })
-  const following = startFollowing({ ...applying, kernel }, () => {})
+  const following = startFollowing({ ...applying, kernel }, undefined, () => {})
   t.after(() => following.stop())
   await waitUntil(async () => (await store.findUser('bob')) !== undefined)
   const reason = 'The record in the store is damaged.'
@@ -268,7 +281,7 @@ it('what only Cardea knows of a written user is not lost if the process ends bef
   const changed = { ...stored.record, password: readDocumentPassword(hashPassword('new')) }
   const ada = applyUpdate(stored.record, changed, { nowSeconds: 2000, mustChangePassword: true })
   await assert.rejects(ending.writeUser({ expected: stored.sequence, record: ada }), MAYBE)
-  const following = startFollowing({ ...applying, kernel }, () => {})
+  const following = startFollowing({ ...applying, kernel }, undefined, () => {})
   t.after(() => following.stop())
   const find = async (name: string) => {
     const record = (await store.findUser(name))?.record
@@ -374,7 +387,7 @@ it('what was intended with a document that CouchDB never got does not stay', asy
     await noteIntent(store.statements, { ...intended, nowMs: kernel.clock.nowMs() - 25 * 60 * 60 * 1000 }),
     true,
   )
-  const following = startFollowing({ ...applying, kernel }, () => {})
+  const following = startFollowing({ ...applying, kernel }, undefined, () => {})
   t.after(() => following.stop())
   await waitUntil(async () => ((await readMirror(store.statements))?.freshMs ?? 0) > 0)
   state.rows.push({ id: toId('bob'), changes: [{ rev: toRevision(5) }], doc: toRead(5, 'bob') })
