@@ -29,13 +29,16 @@ async function openScene(scope: Scope, documents: readonly object[]) {
   await users.bulkDocs(documents)
   const store = { store: { url: `sqlite:${join(makeFolder(scope), 'store.db')}` } }
   const common = { ...UNLIMITED, ...store, chttpd_auth: { secret: 'a-secret-of-cookies', iterations: 10 } }
-  const own = createActs(await startServer(scope, beforeDocument(database.url), common))
+  const server = await startServer(scope, beforeDocument(database.url), common)
+  const own = createActs(server)
   for (const name of ['ada', 'bob'])
     assert.equal((await own.api('POST', '/users', { name, password: 'own', roles: ['staff'] })).status, 200)
   const grace = { name: 'grace', password: { password_scheme: 'argon2id', encoded_hash: ARGON2ID } }
   const { json } = await own.api('POST', '/transfer/users', { users: [grace] })
   assert.deepEqual(json, { outcomes: [{ kind: 'created' }] })
-  return { database, users, own }
+  const listMoves = () =>
+    server.takeEvents().flatMap(({ event, target }) => (event === 'directory.moved' ? [target] : []))
+  return { database, users, own, listMoves }
 }
 
 type Acts = ReturnType<typeof createActs>
@@ -264,11 +267,12 @@ describe('users of CouchDB become users of Cardea', () => {
   })
 
   it('when an adoption cannot be done', async (t) => {
-    const { own } = await openScene(t, BEFORE)
+    const { own, listMoves } = await openScene(t, BEFORE)
     await own.api('POST', '/directory/adoption', {})
     const problem = async () => (await own.api('GET', '/directory')).json.problem
     await waitUntil(async () => /CouchDB has another document of the user bob/.test(await problem()))
     await release(own)
+    assert.deepEqual(listMoves(), ['CouchDB', 'Cardea'])
     assert.equal((await own.api('PUT', '/users/bob/password', { password: 'new' })).status, 200)
     assert.deepEqual(await statusesOf(own, [['bob', 'new']]), [200])
   })

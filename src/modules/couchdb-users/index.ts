@@ -16,8 +16,8 @@ import { openCouchdbUsers } from './source.ts'
 import { noteUsersThere } from './start.ts'
 
 const EVENTS = {
-  'directory.moved': EVENT.notable('users moved', 'The users are moved: to {target}', {
-    target: EVENT.text('`couchdb` or `own`, as in `directory.source`.'),
+  'directory.moved': EVENT.notable('move of users begun', 'The move of the users to {target} was begun', {
+    target: EVENT.text('`CouchDB` or `Cardea`.'),
   }),
   'directory.conflict': {
     ...EVENT.normal(

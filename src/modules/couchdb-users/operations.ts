@@ -93,7 +93,7 @@ export const DIRECTORY_OPERATIONS = {
         // throws if it cannot be reached, before the users wait for it
         await findAdoptionDeps(deps).database.countUsers()
         await beginMirror(statements, { phase: 'adopting', replaces: replace })
-        deps.events.record('directory.moved', { target: 'couchdb' })
+        deps.events.record('directory.moved', { target: 'CouchDB' })
       } else if (mirror.progress.phase === 'adopting' && replace)
         await changeMirror(statements, (progress) => ({ ...progress, replaces: true }))
       return showSource(deps)
@@ -109,7 +109,7 @@ export const DIRECTORY_OPERATIONS = {
       if (progress.phase === 'filling' && !now) throw new Refusal('conflict', { reason: NOT_COPIED })
       const release = now || hasOwnUsers(progress) ? 'now' : 'complete'
       await changeMirror(deps.statements, (before) => ({ ...before, release }))
-      deps.events.record('directory.moved', { target: 'own' })
+      deps.events.record('directory.moved', { target: 'Cardea' })
       return showSource(deps)
     },
   }),
