@@ -89,7 +89,10 @@ export function createUsersDatabase(find: SourceCore['findDatabase'], name: stri
       if ('cause' in reply) throw toUnknown(reply.cause)
       if (reply.status === 409) return { kind: 'conflict' }
       if (reply.status >= 500) throw toUnknown(describeReply(reply))
-      if (reply.status === 403) throw new Refusal('forbidden', { reason: `CouchDB: ${reasonOf(reply)}` })
+      const code = REFUSED_CHANGES.get(reply.status)
+      if (code) throw new Refusal(code, { reason: `CouchDB: ${reasonOf(reply)}` })
+      // its reason is the id, which it shows on the document door
+      if (reply.status === 413) throw new Refusal('document_too_large', { value: id })
       if (reply.status >= 300)
         throw new Refusal('upstream_failed', { detail: `CouchDB: a change of a user: ${describeReply(reply)}` })
       const { rev } = isJsonObject(reply.body) ? reply.body : {}
@@ -155,6 +158,12 @@ export type WrittenDocument =
   | { readonly kind: 'written'; readonly revision: string }
   /** The document has another revision. */
   | { readonly kind: 'conflict' }
+
+/** What CouchDB says of the document: the client may send another one. */
+const REFUSED_CHANGES: ReadonlyMap<number, 'bad_request' | 'forbidden'> = new Map([
+  [400, 'bad_request'],
+  [403, 'forbidden'],
+])
 
 /** No document has an id with half a surrogate pair, which has no UTF-8. */
 const toPath = (id: string): string => encodeURIComponent(id.toWellFormed())
