@@ -4,7 +4,7 @@ import { SEARCH_ROWS, type SearchKind } from '../../src/directory/store-port/use
 import { toAddressKey } from '../../src/directory/users/address.ts'
 import { toExternalKey, type User } from '../../src/directory/users/user.ts'
 import type { StoreScene, StoreTests } from './store.ts'
-import { countTurns, create, createIn, deleteIn, newUser } from './store-values.ts'
+import { countTurns, create, createIn, deleteIn, newUser, withRoles as revise } from './store-values.ts'
 
 const LAST = '\u{10ffff}'
 
@@ -16,7 +16,8 @@ async function change(store: Store, name: string, changed: (user: User) => User)
 
 const withRoles =
   (...roles: readonly string[]) =>
-  (user: User): User => ({ ...user, document: { ...user.document, roles } })
+  (user: User): User =>
+    revise(user, ...roles)
 
 const LINK = { provider: 'staff', issuer: 'https://id.example.com', subject: '1', linkedAt: 1 }
 

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import type { Store } from '../../src/directory/store-port/store.ts'
+import type { Stored, UserWriteOutcome } from '../../src/directory/store-port/users.ts'
 import { toAddressKey } from '../../src/directory/users/address.ts'
 import { createEmptyUser } from '../../src/directory/users/revisions.ts'
 import type { Json, User } from '../../src/directory/users/user.ts'
@@ -14,6 +16,8 @@ import {
   newUser,
   PASSWORD,
   sequenceOf,
+  storedBy,
+  toPlain,
   withRoles,
 } from './store-values.ts'
 
@@ -26,12 +30,12 @@ const ALICE: User = {
   sessionEpoch: { generation: 3, seconds: 1_800_000_000 },
   document: {
     revision: `7-${'0'.repeat(32)}`,
-    roles: ['editor', 'ž', '__proto__'],
+    roles: ['editor', 'ž', 'constructor'],
     members: [
       ['2', 'second'],
       ['1', 'first'],
-      ['__proto__', parsed('{"__proto__":{"isAdmin":true},"b":1,"a":2}')],
-      ['text', 'U+0000 \0, half a pair \ud800, a fox 🦊, \u2028'],
+      ['constructor', parsed('{"constructor":{"isAdmin":true},"b":1,"a":2}')],
+      ['text', 'U+0000 \0, a fox 🦊, \u2028'],
       ['numbers', [0, -1.5, 1e300, null, true]],
       ['type', 'user'],
     ],
@@ -46,6 +50,20 @@ const ALICE: User = {
     config: { theme: 'dark' },
     tokens: [{ id: 1, name: 't', createdAt: 1, validUntil: 2, fingerprint: 'v1...abcdef', digest: 'd'.repeat(64) }],
   },
+}
+
+const WRITE_ALICE = { expected: 'absent', record: ALICE } as const
+
+const at = (outcomes: readonly UserWriteOutcome[], index: number): UserWriteOutcome =>
+  outcomes[index] ?? assert.fail(`no outcome ${index}`)
+
+async function keepMember(store: Store, member: string, value: Json): Promise<void> {
+  const user = newUser('alice')
+  const document = { ...user.document, members: [[member, value]] as const }
+  const stored = await store.findUser('alice')
+  const write = { expected: stored?.sequence ?? 'absent', record: { ...user, document } } as const
+  const written = storedBy(await store.writeUser(write), write)
+  assert.deepEqual(await store.findUser('alice'), written)
 }
 
 const UNSTORABLE = ['a\0b', 'a\ud800', '\udc00', 'x'.repeat(1025), 'ž'.repeat(600)]
@@ -94,7 +112,7 @@ export const USER_TESTS: StoreTests = {
   },
 
   async 'the migration finds the cost of existing passwords'({ store, place }) {
-    await store.writeUser({ expected: 'absent', record: ALICE })
+    await store.writeUser(WRITE_ALICE)
     const before = await store.listHashWork()
     await place.execute('UPDATE cardea_users SET prf = NULL, iterations = NULL')
     const { sqlite, postgres } = HASH_WORK
@@ -111,8 +129,17 @@ export const USER_TESTS: StoreTests = {
   },
 
   async 'finds a user as it was written'({ store }) {
-    const sequence = sequenceOf(await store.writeUser({ expected: 'absent', record: ALICE }))
-    assert.deepEqual(await store.findUser('alice'), { sequence, record: ALICE })
+    const stored = storedBy(await store.writeUser(WRITE_ALICE), WRITE_ALICE)
+    assert.deepEqual(await store.findUser('alice'), stored)
+  },
+
+  async 'a member that would be the prototype of an object is kept'({ store }) {
+    await keepMember(store, 'nested', parsed('{"__proto__":{"isAdmin":true}}'))
+  },
+
+  async 'members that CouchDB refuses are kept'({ store }) {
+    await keepMember(store, 'half', 'a pair \ud800')
+    await keepMember(store, '__proto__', {})
   },
 
   async 'an unknown name is not found'({ store }) {
@@ -123,8 +150,9 @@ export const USER_TESTS: StoreTests = {
   },
 
   async 'names that differ in any byte are different users'({ store }) {
-    for (const name of STORABLE) await createIn(store, name)
-    for (const name of STORABLE) assert.deepEqual((await store.findUser(name))?.record, newUser(name))
+    const stored = new Map<string, Stored>()
+    for (const name of STORABLE) stored.set(name, storedBy(await store.writeUser(create(name)), create(name)))
+    for (const name of STORABLE) assert.deepEqual(await store.findUser(name), stored.get(name))
     assert.equal(await store.countUsers(), STORABLE.length)
   },
 
@@ -187,20 +215,20 @@ export const USER_TESTS: StoreTests = {
 
   async 'the version that was read can be replaced'({ store }) {
     const expected = await createIn(store, 'alice')
-    const record = withRoles(newUser('alice'), 'editor')
-    const sequence = sequenceOf(await store.writeUser({ expected, record }))
-    assert.deepEqual(await store.findUser('alice'), { sequence, record })
+    const write = { expected, record: withRoles(newUser('alice'), 'editor') }
+    const stored = storedBy(await store.writeUser(write), write)
+    assert.deepEqual(await store.findUser('alice'), stored)
     assert.equal(await store.countUsers(), 1)
   },
 
   async 'an older version cannot be replaced, and nothing changes'({ store }) {
     const first = await createIn(store, 'alice')
-    const record = withRoles(newUser('alice'), 'editor')
-    const current = sequenceOf(await store.writeUser({ expected: first, record }))
+    const write = { expected: first, record: withRoles(newUser('alice'), 'editor') }
+    const stored = storedBy(await store.writeUser(write), write)
     const late = { expected: first, record: withRoles(newUser('alice'), 'late') }
-    assert.deepEqual(await store.writeUser(late), { kind: 'conflict', current })
-    assert.deepEqual(await store.findUser('alice'), { sequence: current, record })
-    assert.equal(await lastSequence(store), current)
+    assert.deepEqual(await store.writeUser(late), { kind: 'conflict', current: stored.sequence })
+    assert.deepEqual(await store.findUser('alice'), stored)
+    assert.equal(await lastSequence(store), stored.sequence)
   },
 
   async 'a sequence for an unknown name is a conflict'({ store }) {
@@ -230,25 +258,28 @@ export const USER_TESTS: StoreTests = {
   async 'one of many writers of the same version succeeds'({ store, openAnother }) {
     const expected = await createIn(store, 'alice')
     const stores = [store, await openAnother()]
-    const writes = Array.from({ length: 20 }, (_, i) =>
-      (stores[i % 2] ?? store).writeUser({ expected, record: withRoles(newUser('alice'), `role-${i}`) }),
+    const writes = Array.from({ length: 20 }, (_, i) => ({
+      expected,
+      record: withRoles(newUser('alice'), `role-${i}`),
+    }))
+    const outcomes = await Promise.all(writes.map((write, i) => (stores[i % 2] ?? store).writeUser(write)))
+    const stored = outcomes.flatMap((outcome, i) =>
+      outcome.kind === 'written' ? [storedBy(outcome, writes[i] ?? create('alice'))] : [],
     )
-    const outcomes = await Promise.all(writes)
-    const winner = outcomes.findIndex(({ kind }) => kind === 'written')
-    assert.equal(outcomes.filter(({ kind }) => kind === 'written').length, 1)
-    assert.deepEqual((await store.findUser('alice'))?.record, withRoles(newUser('alice'), `role-${winner}`))
+    assert.deepEqual([await store.findUser('alice')], stored)
   },
 
   async 'an import returns an outcome for each record'({ store }) {
     const taken = await createIn(store, 'bob')
+    const bob = withRoles(newUser('bob'), 'editor')
     const outcomes = await store.importUsers([
       create('alice'),
       create('bob'),
-      { expected: taken, record: withRoles(newUser('bob'), 'editor') },
+      { expected: taken, record: bob },
       { expected: 99, record: newUser('carol') },
       create('dave'),
     ])
-    assert.deepEqual(outcomes, [
+    assert.deepEqual(toPlain(outcomes), [
       { kind: 'written', sequence: 2 },
       { kind: 'conflict', current: 1 },
       { kind: 'written', sequence: 3 },
@@ -256,21 +287,18 @@ export const USER_TESTS: StoreTests = {
       { kind: 'written', sequence: 4 },
     ])
     assert.deepEqual([await store.countUsers(), await lastSequence(store)], [3, 4])
-    assert.deepEqual((await store.findUser('bob'))?.record, withRoles(newUser('bob'), 'editor'))
+    assert.deepEqual(await store.findUser('bob'), storedBy(at(outcomes, 2), { record: bob }))
   },
 
   async 'within an import later records see earlier ones'({ store }) {
-    const outcomes = await store.importUsers([
-      create('alice'),
-      create('alice'),
-      { expected: 1, record: withRoles(newUser('alice'), 'editor') },
-    ])
-    assert.deepEqual(outcomes, [
+    const record = withRoles(newUser('alice'), 'editor')
+    const outcomes = await store.importUsers([create('alice'), create('alice'), { expected: 1, record }])
+    assert.deepEqual(toPlain(outcomes), [
       { kind: 'written', sequence: 1 },
       { kind: 'conflict', current: 1 },
       { kind: 'written', sequence: 2 },
     ])
-    assert.deepEqual(await store.findUser('alice'), { sequence: 2, record: withRoles(newUser('alice'), 'editor') })
+    assert.deepEqual(await store.findUser('alice'), storedBy(at(outcomes, 2), { record }))
     assert.equal(await store.countUsers(), 1)
   },
 
@@ -296,10 +324,10 @@ export const USER_TESTS: StoreTests = {
   },
 
   async 'written users are there after a restart'({ store, openAnother }) {
-    await store.writeUser({ expected: 'absent', record: ALICE })
+    const stored = storedBy(await store.writeUser(WRITE_ALICE), WRITE_ALICE)
     await store.close()
     const again = await openAnother()
-    assert.deepEqual((await again.findUser('alice'))?.record, ALICE)
+    assert.deepEqual(await again.findUser('alice'), stored)
     assert.equal(await again.countUsers(), 1)
   },
 }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { Refusal } from '../../src/base/errors.ts'
 import type { Change, ChangeFeed } from '../../src/directory/store-port/changes.ts'
 import type { Store } from '../../src/directory/store-port/store.ts'
-import type { UserWrite, UserWriteOutcome } from '../../src/directory/store-port/users.ts'
-import { createEmptyUser, reviseUser, toTombstone } from '../../src/directory/users/revisions.ts'
+import type { Stored, UserWrite, UserWriteOutcome } from '../../src/directory/store-port/users.ts'
+import { createEmptyUser, reviseUser, revisionOf, toTombstone } from '../../src/directory/users/revisions.ts'
 import type { User } from '../../src/directory/users/user.ts'
 import type { StoredPassword } from '../../src/passwords/schemes.ts'
 import type { StoreSettings } from '../../src/store/create-store.ts'
@@ -48,6 +48,19 @@ export function sequenceOf(outcome: UserWriteOutcome): number {
   if (outcome.kind === 'written') return outcome.sequence
   return assert.fail(`conflict with ${'current' in outcome ? outcome.current : outcome.kind}`)
 }
+
+/** What a write that must succeed has stored: as it was given, but another server may have given it its revision. */
+export function storedBy(outcome: UserWriteOutcome, { record }: Pick<UserWrite, 'record'>): Stored {
+  const sequence = sequenceOf(outcome)
+  const revision = 'record' in outcome ? revisionOf(outcome.record) : undefined
+  if (revision === undefined) return { sequence, record }
+  if (record.kind === 'tombstone') return { sequence, record: { ...record, revision } }
+  return { sequence, record: { ...record, document: { ...record.document, revision } } }
+}
+
+/** Without what another server gave to the records. */
+export const toPlain = (outcomes: readonly UserWriteOutcome[]): readonly object[] =>
+  outcomes.map((outcome) => Object.fromEntries(Object.entries(outcome).filter(([name]) => name !== 'record')))
 
 export const createIn = async (store: Store, name: string): Promise<number> =>
   sequenceOf(await store.writeUser(create(name)))

@@ -4,7 +4,7 @@ import { SILENT_LOG } from '../../src/base/log.ts'
 import { createAlone } from '../../src/base/siblings.ts'
 import { readAdministrators } from '../../src/directory/administrators.ts'
 import { PROGRAM } from '../../src/directory/caller.ts'
-import type { Administration, DirectorySettings } from '../../src/directory/deps.ts'
+import type { Administration, DirectorySettings, UserSource } from '../../src/directory/deps.ts'
 import { createDirectory, type Directory } from '../../src/directory/directory.ts'
 import type { SettingList } from '../../src/directory/store-port/settings.ts'
 import type { Store } from '../../src/directory/store-port/store.ts'
@@ -13,7 +13,7 @@ import type { UserEditor } from '../../src/directory/users/user-operations.ts'
 import { recordFurther, SECURITY_EVENTS } from '../../src/modules.ts'
 import type { SecurityEvents } from '../../src/observe/security-events.ts'
 import { createHasher } from '../../src/passwords/hasher.ts'
-import { openStore } from '../../src/store/create-store.ts'
+import { type OpenStore, openStore } from '../../src/store/create-store.ts'
 import { FeedFollower } from '../../src/store/feed.ts'
 import type { Scope } from './scope.ts'
 
@@ -56,6 +56,8 @@ export interface TestNodeOptions {
   openTime?(store: Store): Promise<SharedClock>
   /** The store with a deliberate fault. */
   change?(store: Store): Store
+  /** Opens the server that has the users. Left out: they are those of the store. */
+  openSource?(store: OpenStore, clock: Clock): Promise<UserSource>
   /** Never by itself unless given. */
   readonly pollMs?: number
   readonly events?: SecurityEvents
@@ -105,8 +107,10 @@ export async function openTestNode(scope: Scope, options: TestNodeOptions = {}):
   const chttpd_auth = { ...SETTINGS.chttpd_auth, ...options.settings?.chttpd_auth }
   const settings = { ...SETTINGS, ...options.settings, chttpd_auth }
   const line = createLine(options.pollMs === undefined ? { ...store, onWake: () => () => {} } : store)
+  const source = await options.openSource?.(opened, clock)
   const directory = await createDirectory({
     store: line.store,
+    source,
     hasher: createHasher({ queue: () => 1000 }),
     ownKey: () => OWN_KEY,
     administration: await createAdministration(line.store),

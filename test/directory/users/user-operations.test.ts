@@ -1,0 +1,4 @@
+import { testUserOperations } from '../../contract/user-operations.ts'
+import { openTestNode } from '../../support/directory.ts'
+
+testUserOperations(openTestNode)
