@@ -65,6 +65,8 @@ export interface Setting {
   readonly only?: readonly string[] | undefined
   /** Each server is a program with so many worker processes. Files are replayed one after the other. */
   readonly workers?: number
+  /** All servers have the same users: files are replayed one after the other. */
+  readonly sharesUsers?: boolean
   /** Options in addition to those of the cases, for each server. */
   openOptions?(scope: Scope): Promise<CardeaOptions>
   /** Cases that cannot pass, by file and id. It is a failure if one passes. */
@@ -80,11 +82,11 @@ export interface Exception {
 /** Makes tests of the cases in the files of `test/fixtures/conformance/<name>`. */
 export function replayCases(name: string, setting: Setting = {}): void {
   const folder = fileURLToPath(new URL(`../fixtures/conformance/${name}`, import.meta.url))
-  const { omitted = [], only, exceptions = {}, workers } = setting
+  const { omitted = [], only, exceptions = {}, workers, sharesUsers = false } = setting
   const isReplayed = (file: string) => !omitted.includes(file) && (only?.includes(file) ?? true)
   const files = readdirSync(folder).filter((entry) => entry.endsWith('.json') && isReplayed(basename(entry, '.json')))
   // side by side: some cases wait for seconds
-  describe(name, { concurrency: workers === undefined }, () => {
+  describe(name, { concurrency: workers === undefined && !sharesUsers }, () => {
     const unused = new Set(Object.keys(exceptions))
     for (const entry of files) {
       const group: Group = JSON.parse(readFileSync(join(folder, entry), 'utf8'))

@@ -1,6 +1,7 @@
 // In front of a real CouchDB. CONTRIBUTING.md says how to run this.
 import { test } from 'node:test'
 import { CAPABILITY_OPTIONS, testCapabilities } from './capabilities.ts'
+import { testCases } from './cases.ts'
 import { testContract } from './contract.ts'
 import { COUCHDB_URL, connectCouchdb } from './couchdb.ts'
 import { testFeeds } from './feeds.ts'
@@ -32,5 +33,6 @@ function testAll(): void {
   testInFront(couchdb, 'jwt', testCapabilities, CAPABILITY_OPTIONS)
   testInFront(couchdb, 'jwt', testUsers, USER_OPTIONS)
   testContract(couchdb)
+  testCases(couchdb)
   testGuide(couchdb)
 }
