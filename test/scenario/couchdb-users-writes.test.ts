@@ -37,6 +37,9 @@ describe('a change of a user through Cardea', () => {
     assert.equal((await signIn('zoe')).status, 401)
     assert.equal((await api('DELETE', '/users/zoe')).status, 200)
     await assert.rejects(users.get(toId('zoe')), { status: 404 })
+    // without the name CouchDB takes no other user of the name from a replication
+    const [{ ok: deleted }] = Object(await users.get(toId('zoe'), { open_revs: 'all' }))
+    assert.deepEqual([deleted._deleted, deleted.name, deleted.derived_key], [true, 'zoe', undefined])
     assert.equal((await signIn('zoe', 'new')).status, 401)
     assert.equal((await api('POST', '/users', { name: 'zoe', password: 'again' })).status, 200)
     assert.equal((await signIn('zoe', 'again')).status, 200)

@@ -190,8 +190,10 @@ export async function toBody(
   isHeld: boolean,
 ): Promise<Members> {
   const revision = current && { _rev: current['_rev'] }
-  if (record.kind === 'tombstone') return { ...revision, _deleted: true }
-  const { name, document, password } = record
+  const { name } = record
+  // with the name, which CouchDB compares when the next user of the name is replicated over the deletion
+  if (record.kind === 'tombstone') return { ...revision, _deleted: true, name }
+  const { document, password } = record
   const { _attachments } = current ?? {}
   return {
     ...revision,
