@@ -3,16 +3,18 @@ import { test } from 'node:test'
 import { CAPABILITY_OPTIONS, testCapabilities } from './capabilities.ts'
 import { testCases } from './cases.ts'
 import { testContract } from './contract.ts'
-import { COUCHDB_URL, connectCouchdb } from './couchdb.ts'
+import { COUCHDB_URL, connectCouchdb, SECOND_COUCHDB_URL } from './couchdb.ts'
 import { testFeeds } from './feeds.ts'
 import { GRANT_OPTIONS, testGrants } from './grants.ts'
 import { testGuide } from './guide-run.ts'
 import { testInFront } from './in-front.ts'
 import { testReplicator } from './replicator.ts'
+import { testRestore } from './restore.ts'
 import { testRewrites } from './rewrites.ts'
 import { testSecurity } from './security.ts'
 import { testSync } from './sync.ts'
 import { testUploads } from './uploads.ts'
+import { testUserReplication } from './user-replication.ts'
 import { testUsers, USER_OPTIONS } from './users.ts'
 
 if (COUCHDB_URL === '') test('a real CouchDB', { skip: 'CARDEA_TEST_COUCHDB names none' }, () => {})
@@ -32,6 +34,9 @@ function testAll(): void {
   testInFront(couchdb, 'jwt', testGrants, GRANT_OPTIONS)
   testInFront(couchdb, 'jwt', testCapabilities, CAPABILITY_OPTIONS)
   testInFront(couchdb, 'jwt', testUsers, USER_OPTIONS)
+  testInFront(couchdb, 'jwt', testRestore, USER_OPTIONS)
+  if (SECOND_COUCHDB_URL === '') test('two CouchDBs', { skip: 'CARDEA_TEST_COUCHDB_2 names no second one' }, () => {})
+  else testUserReplication(couchdb, connectCouchdb(SECOND_COUCHDB_URL))
   testContract(couchdb)
   testCases(couchdb)
   testGuide(couchdb)

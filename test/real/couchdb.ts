@@ -6,6 +6,9 @@ import { basic } from '../support/request.ts'
 
 export const COUCHDB_URL = process.env['CARDEA_TEST_COUCHDB'] ?? ''
 
+/** A second one, for what is replicated between two. */
+export const SECOND_COUCHDB_URL = process.env['CARDEA_TEST_COUCHDB_2'] ?? ''
+
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 
 export interface Couchdb {

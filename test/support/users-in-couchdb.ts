@@ -58,7 +58,7 @@ export async function openUsersInCouchdb(scope: Scope, documents: readonly objec
   return { database, users, server, ...createActs(server) }
 }
 
-export function createActs({ document }: Server) {
+export function createActs({ document }: Pick<Server, 'document'>) {
   const signIn = (name: string, password = 'pw'): Promise<Reply> =>
     send(document, { method: 'POST', path: '/_session', body: { name, password } })
   const api = (method: string, path: string, body?: object) =>

@@ -3,7 +3,8 @@
  * `test/modules/couchdb-users/`, `test/scenario/couchdb-users.test.ts`,
  * `test/scenario/couchdb-users-writes.test.ts`, `test/scenario/couchdb-users-nodes.test.ts`,
  * `test/scenario/couchdb-users-adopt.test.ts`, `test/process/couchdb-users.test.ts`,
- * `test/conformance/users-in-couchdb.test.ts`, `test/real/users.ts`. Page: `docs/reference/users-in-couchdb.md`.
+ * `test/conformance/users-in-couchdb.test.ts`, `test/contract/in-couchdb.ts`; with a real CouchDB `users.ts`, `contract.ts`,
+ * `cases.ts`, `restore.ts` and `user-replication.ts` of `test/real/`. Page: `docs/reference/users-in-couchdb.md`.
  */
 import { EVENT } from '../../observe/security-event-table.ts'
 import { defineModule } from '../module.ts'
