@@ -2,14 +2,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Stored } from '../../directory/store-port/users.ts'
 import {
-  ancestorsOf,
   applyUpdate,
   MAX_ANCESTORS,
   readRevision,
   revisionOf,
   toNewUser,
   toTombstone,
-  withAncestor,
 } from '../../directory/users/revisions.ts'
 import { type Ancestors, type Tombstone, type User, type UserRecord, withField } from '../../directory/users/user.ts'
 import { isUsable, type StoredPassword } from '../../passwords/schemes.ts'
@@ -41,8 +39,7 @@ export function decide(stored: Stored | undefined, document: ReadDocument, nowSe
   if (reading.kind === 'unreadable' || reading.isConflicted) return decideRefused(before, document, nowSeconds)
   if (before.document.revision === reading.revision && !before.isWithheld) return KEEP
   if (!history && !isNext(before, reading)) return ASK
-  if (history && !isSameUser(before, reading, history))
-    return { kind: 'renew', record: toTombstone(before, nowSeconds) }
+  if (history && !isSameUser(before, history)) return { kind: 'renew', record: toTombstone(before, nowSeconds) }
   return write(toChanged(before, reading, history, nowSeconds))
 }
 
@@ -68,11 +65,11 @@ function decideRefused(before: User, { reading, history }: ReadDocument, nowSeco
   const { revision } = reading
   if (before.isWithheld && before.document.revision === revision) return KEEP
   if (!history) return ASK
-  const isLater = revision !== undefined && isSuccessor(history, before.document.revision)
+  const isLater = revision !== undefined && isSuccessor(history, [before.document.revision])
   if (before.isWithheld && !isLater) return KEEP
   if (!isLater) return write(withheld(before, true))
   if (reading.kind === 'user') return write(withheld(toChanged(before, reading, history, nowSeconds), true))
-  return write(withheld(withRevision(before, revision, toAncestors(before, revision, history)), true))
+  return write(withheld(withRevision(before, revision, toAncestors(before, history)), true))
 }
 
 const withheld = (user: User, isWithheld: boolean): User => withField(user, 'isWithheld', isWithheld)
@@ -91,7 +88,7 @@ function toChanged(before: User, reading: ReadUser, history: ReadDocument['histo
     mustChangePassword: before.mustChangePassword,
   })
   const placed = withField(changed, 'isPasswordApart', reading.isPasswordKept === true && before.isPasswordApart)
-  return withheld(withRevision(placed, revision, toAncestors(before, revision, history)), false)
+  return withheld(withRevision(placed, revision, toAncestors(before, history)), false)
 }
 
 /** The revision of the database. Of those before it, those that are known to be of the same user. */
@@ -100,12 +97,20 @@ function withRevision(user: User, revision: string, ancestors: Ancestors): User 
   return { ...user, document: { ...document, revision, ...(ancestors.length > 0 && { ancestors }) } }
 }
 
-/** The database may have gone back to one of them. */
-function toAncestors(before: User, revision: string, history: readonly PastRevision[] = []): Ancestors {
-  const steps = revisionNumberOf(revision) - revisionNumberOf(before.document.revision)
-  if (steps <= 0) return ancestorsOf(before).slice(-steps)
-  const between = history.slice(1, steps).map((each) => readRevision(each.revision)?.digest ?? '')
-  return [...between, ...withAncestor(before)].slice(0, MAX_ANCESTORS)
+/** The database may have gone back to an earlier revision, or to the other side of a conflict. */
+function toAncestors(before: User, history: readonly PastRevision[] = []): Ancestors {
+  const had = listRevisions(before)
+  const path = history.map(({ revision }) => revision)
+  const at = path.findIndex((revision) => had.includes(revision))
+  // what the feed says without a history is the next revision
+  const ancestors = at < 0 ? had : [...path.slice(0, at), ...had.slice(had.indexOf(path[at] ?? ''))].slice(1)
+  return ancestors.map((revision) => readRevision(revision)?.digest ?? '').slice(0, MAX_ANCESTORS)
+}
+
+/** All that the user is known to have had, the latest first. */
+function listRevisions({ document: { revision, ancestors = [] } }: User): readonly string[] {
+  const number = revisionNumberOf(revision)
+  return [revision, ...ancestors.map((digest, index) => `${number - 1 - index}-${digest}`)]
 }
 
 /**
@@ -130,18 +135,14 @@ const isNext = ({ document, password }: User, reading: ReadUser): boolean =>
   isUsable(password) &&
   isOnePassword(password, reading.password)
 
-/** A user who has read the own document can write its password into a new one later, so the password proves nothing. */
-const isSameUser = ({ document }: User, { revision }: ReadUser, history: readonly PastRevision[]): boolean =>
-  isSuccessor(history, document.revision) || isEarlier(document, revision)
+/**
+ * A user who has read the own document can write its password into a new one later, so the password proves nothing. But what
+ * followed any revision of the user is the user's: the latest one is not among those if it was of the other side of a conflict.
+ */
+const isSameUser = (user: User, history: readonly PastRevision[]): boolean => isSuccessor(history, listRevisions(user))
 
-/** Whether a revision followed this one without a deletion in between. What the database no longer has may have been one. */
-function isSuccessor(history: readonly PastRevision[], revision: string): boolean {
-  const at = history.findIndex((each) => each.revision === revision)
+/** Whether one of the revisions was followed without a deletion in between. What the database no longer has may have been one. */
+function isSuccessor(history: readonly PastRevision[], revisions: readonly string[]): boolean {
+  const at = history.findIndex(({ revision }) => revisions.includes(revision))
   return at >= 0 && history.slice(0, at).every(({ isAvailable }) => isAvailable)
-}
-
-/** Whether the user has had this revision: the database was restored. */
-function isEarlier({ revision: known, ancestors = [] }: User['document'], revision: string): boolean {
-  const steps = revisionNumberOf(known) - revisionNumberOf(revision)
-  return steps > 0 && ancestors[steps - 1] === readRevision(revision)?.digest
 }

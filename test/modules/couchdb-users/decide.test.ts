@@ -171,6 +171,21 @@ describe('a document with another password', () => {
     assert.equal(decide({ sequence: 8, record: later }, ofDatabase(toRevision(4, 'b'), []), NOW).kind, 'renew')
   })
 
+  it('of the other side of a conflict is that of the same user, unless it may have been deleted there', () => {
+    const ofOne = [
+      [toRevision(4), 'available'],
+      [toRevision(3), 'available'],
+    ] as const
+    const here = { sequence: 8, record: requireRecord(decide(stored, ofDatabase(toRevision(5), ofOne), NOW)) }
+    const there = (status: string) =>
+      ofDatabase(toRevision(5, 'b'), [[toRevision(4, 'b'), status], ...ofOne.slice(1)], toHash('t'))
+    const after = requireRecord(decide(here, there('available'), NOW))
+    assert.equal(after.id, first.id)
+    assert.ok(after.sessionEpoch.generation > first.sessionEpoch.generation)
+    assert.deepEqual(after.document.ancestors, ['b'.repeat(32), 'a'.repeat(32)])
+    for (const status of ['deleted', 'missing']) assert.equal(decide(here, there(status), NOW).kind, 'renew')
+  })
+
   it('that cannot be used says nothing about whose document it is', () => {
     const after = [
       [toRevision(4), 'deleted'],
