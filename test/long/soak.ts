@@ -64,7 +64,7 @@ function showProgress(ledger, { testbed, startedAt, untilMs, print }) {
 
 /** Runs until the time is over, `signal` is aborted, or with `stopsAtViolation` until the first violation. */
 export async function runSoak(given) {
-  const { ms, seed, actors: count = 12, stopsAtViolation = false, print = () => {} } = given
+  const { ms, seed, actors: count = 12, leastFaults = 0, stopsAtViolation = false, print = () => {} } = given
   const ledger = createLedger()
   const history = new History()
   const random = createRandom(seed)
@@ -72,7 +72,7 @@ export async function runSoak(given) {
   const startedAt = Date.now()
   const untilMs = startedAt + ms
   const isStopped = () => given.signal?.aborted || (stopsAtViolation && ledger.violations.length > 0)
-  const isOver = () => isStopped() || isTimeOver(ledger, untilMs)
+  const isOver = () => isStopped() || isTimeOver(ledger, { untilMs, leastFaults })
   const stopProgress = showProgress(ledger, { testbed, startedAt, untilMs, print })
   try {
     const stopMemory = watchMemory(testbed.nodes.at(-1))
@@ -116,9 +116,10 @@ const NEEDED = [
 ]
 
 /** A short run on a busy machine gets more time, until it has tested everything. */
-function isTimeOver(ledger, untilMs) {
+function isTimeOver(ledger, { untilMs, leastFaults }) {
   const late = Date.now() - untilMs
-  return late >= 0 && (late > MAX_OVERTIME_MS || NEEDED.every((name) => ledger.get(name) > 0))
+  if (late < 0 || late > MAX_OVERTIME_MS) return late > 0
+  return NEEDED.every((name) => ledger.get(name) > 0) && ledger.list('fault ').length >= leastFaults
 }
 
 const MAX_OVERTIME_MS = 300_000
