@@ -15,7 +15,7 @@ import { testSecurity } from './security.ts'
 import { testSync } from './sync.ts'
 import { testUploads } from './uploads.ts'
 import { testUserReplication } from './user-replication.ts'
-import { testUsers, USER_OPTIONS } from './users.ts'
+import { MOVING_OPTIONS, testMoves, testUsers, USER_OPTIONS } from './users.ts'
 
 if (COUCHDB_URL === '') test('a real CouchDB', { skip: 'CARDEA_TEST_COUCHDB names none' }, () => {})
 else testAll()
@@ -34,6 +34,7 @@ function testAll(): void {
   testInFront(couchdb, 'jwt', testGrants, GRANT_OPTIONS)
   testInFront(couchdb, 'jwt', testCapabilities, CAPABILITY_OPTIONS)
   testInFront(couchdb, 'jwt', testUsers, USER_OPTIONS)
+  testInFront(couchdb, 'jwt', testMoves, MOVING_OPTIONS)
   testInFront(couchdb, 'jwt', testRestore, USER_OPTIONS)
   if (SECOND_COUCHDB_URL === '') test('two CouchDBs', { skip: 'CARDEA_TEST_COUCHDB_2 names no second one' }, () => {})
   else testUserReplication(couchdb, connectCouchdb(SECOND_COUCHDB_URL))

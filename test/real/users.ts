@@ -28,6 +28,47 @@ export function testUsers(scene: Scene): void {
   test('after writes on both sides both have the same', (t) => writeBoth(scene, t))
 }
 
+/** With users of Cardea's own. */
+export const MOVING_OPTIONS = {
+  auth: { 'account-failures': 0, 'peer-failures': 0 },
+  chttpd_auth_lockout: { mode: 'off' },
+}
+
+export function testMoves(scene: Scene): void {
+  test('users move to CouchDB, where they sign in, and back', (t) => moveThereAndBack(scene, t))
+}
+
+async function moveThereAndBack(scene: Scene, scope: Scope): Promise<void> {
+  const { couchdb } = scene
+  const names = Array.from({ length: 120 }, (_, index) => `moved-${index}`)
+  scope.after(() => Promise.all(names.map((name) => removeThere(couchdb, name))))
+  await waitUntil(async () => (await send(scene.url(), { path: '/_up' })).status === 200)
+  const users = names.map((name) => ({ name, password: hashPassword('pw') }))
+  const imported = await api(scene, 'POST', '/transfer/users', { users })
+  assert.ok(
+    imported.json.outcomes.every(({ kind }: { kind: string }) => kind === 'created'),
+    JSON.stringify(imported.json),
+  )
+  const becomes = (phase: string) => waitUntil(async () => (await api(scene, 'GET', '/directory')).json.phase === phase)
+  assert.equal((await api(scene, 'POST', '/directory/adoption', {})).status, 200)
+  await becomes('following')
+  for (const name of [names[0] ?? '', names.at(-1) ?? '']) {
+    assert.deepEqual([await signInHere(scene, name, 'pw'), await signInThere(scene, name, 'pw')], [200, 200])
+    assert.equal((await api(scene, 'PUT', `/users/${name}/password`, { password: 'new' })).status, 200)
+    assert.deepEqual([await signInHere(scene, name, 'new'), await signInThere(scene, name, 'new')], [200, 200])
+  }
+  const [moved = ''] = names
+  assert.equal(
+    (await putThere(couchdb, moved, { ...(await findThere(couchdb, moved)), ...hashPassword('there') })).ok,
+    true,
+  )
+  assert.equal((await api(scene, 'POST', '/directory/release', {})).status, 200)
+  await becomes('none')
+  assert.equal(await signInHere(scene, moved, 'there'), 200)
+  assert.equal((await api(scene, 'PUT', `/users/${moved}/password`, { password: 'here' })).status, 200)
+  assert.deepEqual([await signInHere(scene, moved, 'here'), await signInThere(scene, moved, 'here')], [200, 401])
+}
+
 const AS_ADMIN = basic('admin', 'adminpw')
 
 const api = ({ url }: Scene, method: string, path: string, body?: object) =>
@@ -62,7 +103,7 @@ async function signInAtBoth(scene: Scene, scope: Scope): Promise<void> {
   const document = { name: 'there', type: 'user', roles: ['staff'], password: 'pw' }
   assert.equal((await putThere(couchdb, 'there', document)).status, 201)
   await waitUntil(async () => (await signInHere(scene, 'there', 'pw')) === 200)
-  assert.equal((await api(scene, 'POST', '/users', { name: 'here', password: 'pw' })).status, 200)
+  assert.equal((await api(scene, 'POST', '/users', { name: 'here', password: hashPassword('pw') })).status, 200)
   assert.equal(await signInThere(scene, 'here', 'pw'), 200)
   for (const name of ['there', 'here']) {
     assert.equal((await api(scene, 'PUT', `/users/${name}/password`, { password: 'new' })).status, 200)
@@ -97,7 +138,7 @@ async function replicate(scene: Scene, scope: Scope): Promise<void> {
   const other = 'users-of-the-other'
   scope.after(() => couchdb.fetch(`/${other}`, { method: 'DELETE' }))
   scope.after(() => removeThere(couchdb, 'rep'))
-  assert.equal((await api(scene, 'POST', '/users', { name: 'rep', password: 'pw' })).status, 200)
+  assert.equal((await api(scene, 'POST', '/users', { name: 'rep', password: hashPassword('pw') })).status, 200)
   await couchdb.request('PUT', `/${other}`)
   const at = (name: string) => `${couchdb.urlWithCredentials}/${name}`
   const copy = (source: string, target: string) =>
