@@ -69,12 +69,22 @@ export interface CopyView {
 
 export const NO_COPY: CopyView = Object.freeze({ progress: undefined, freshAtMs: undefined, problem: undefined })
 
+type Show = (view: CopyView) => void
+
 /** `known`: the state when the store was opened. Calls `show` whenever there is something to tell, until `stop`. */
-export function startFollowing(
-  deps: FollowDeps,
-  known: MirrorState | undefined,
-  show: (view: CopyView) => void,
-): { stop(): Promise<void> } {
+export function startFollowing(deps: FollowDeps, known: MirrorState | undefined, show: Show): { stop(): Promise<void> } {
+  const { attempt, end } = createFollower(deps, known, show)
+  const stopRepeating = keepRepeating(attempt)
+  return {
+    async stop() {
+      await stopRepeating()
+      await end()
+    },
+  }
+}
+
+/** `attempt` looks once, follows at most one page, and returns the milliseconds until it has to be called again. */
+export function createFollower(deps: FollowDeps, known: MirrorState | undefined, show: Show) {
   const { store, clock, siblings, log } = deps.kernel
   const holder = randomUUID()
   const pages = createPages(deps)
@@ -100,7 +110,7 @@ export function startFollowing(
     tell()
     return 0
   }
-  const stopLooking = keepRepeating(async (signal) => {
+  const attempt = async (signal: AbortSignal): Promise<number> => {
     try {
       const pauseMs = await look(signal)
       if (failures > 0) log.info('the users in CouchDB are followed again')
@@ -116,10 +126,10 @@ export function startFollowing(
       tell(problem)
       return Math.min(100 * 2 ** Math.min(failures, 10), MAX_BACK_OFF_MS)
     }
-  })
+  }
   return {
-    async stop() {
-      await stopLooking()
+    attempt,
+    async end() {
       await pages.end()
       await releaseMirror(store.statements, holder).catch(() => {})
     },
