@@ -37,12 +37,16 @@ export function nextRevision(old: string | undefined, content: Json): string {
 }
 
 /** An empty user, possibly in place of a deleted one. */
-export function createEmptyUser(name: string, password: StoredPassword, before?: Tombstone): User {
+export const createEmptyUser = (name: string, password: StoredPassword, before?: Tombstone): User =>
+  reviseUser(before, createUnrevised({ name }, password, before))
+
+/** A user with everything from the draft, possibly in place of a deleted one. Its revision is missing. */
+function createUnrevised(draft: UserDraft, password: StoredPassword, before?: Tombstone): User {
   const sessionEpoch = before?.sessionEpoch ?? startSessions()
   const parts = { document: { revision: '' }, multiModel: {} }
-  // what is missing is filled with the empty values
-  const managed = { kind: 'user', name, isActive: true, password, sessionEpoch, ...parts } as unknown
-  return reviseUser(before, fillUser(managed as User, { name }))
+  // what is missing is filled from the draft, or with the empty values
+  const managed = { kind: 'user', name: draft.name, isActive: true, password, sessionEpoch, ...parts } as unknown
+  return fillUser(managed as User, draft)
 }
 
 /** `after` with its revision: a new one only if the document differs from that of `before`. */
@@ -93,8 +97,8 @@ const toDigested = ({ name, document, password }: User): Json => [
 
 /** A new user, possibly in place of a deleted one. */
 export function toNewUser(draft: UserDraft, password: StoredPassword, before: Tombstone | undefined): User {
-  const filled = fillUser(createEmptyUser(draft.name, password, before), draft)
-  const named = withField(filled, 'id', draft.id ?? (before && randomUUID()))
+  const unrevised = createUnrevised(draft, password, before)
+  const named = withField(unrevised, 'id', draft.id ?? (before && randomUUID()))
   const user = bindTokens(withEpochOf(draft, reviseUser(before, named), before))
   // a revision from elsewhere must not be lower than one that existed here
   if (before || draft.revision === undefined) return user
