@@ -27,6 +27,8 @@ const KEYS_OF_RANGE = `WITH RECURSIVE keys (key, at) AS (
 
 const TEXTS = {
   findUser: 'SELECT name, sequence, is_live, record FROM cardea_users WHERE name = $1',
+  findUsers: `SELECT name, sequence, is_live, record FROM cardea_users
+    WHERE name IN (SELECT value FROM json_each($1))`,
   findVersion: 'SELECT name, sequence, is_live FROM cardea_users WHERE name = $1',
   putUser: `INSERT INTO cardea_users (name, sequence, is_live, record, prf, iterations)
     VALUES ($1, $2, $3, $4, $5, $6)

@@ -19,6 +19,9 @@ export const DAMAGE_TESTS: StoreTests = {
       await assert.rejects(scene.store.findUser('b'), isRefusal('record_damaged'), text)
     }
     assert.equal((await scene.store.findUser('a'))?.record.name, 'a')
+    const damaged: string[] = []
+    const found = await scene.store.findUsers(['b', 'a', 'c'], (name) => damaged.push(name))
+    assert.deepEqual([[...found.keys()], damaged], [['a'], ['b']])
   },
 
   async 'a list leaves out damaged records, and only its last page is short'(scene) {

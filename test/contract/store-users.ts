@@ -153,6 +153,7 @@ export const USER_TESTS: StoreTests = {
     const stored = new Map<string, Stored>()
     for (const name of STORABLE) stored.set(name, storedBy(await store.writeUser(create(name)), create(name)))
     for (const name of STORABLE) assert.deepEqual(await store.findUser(name), stored.get(name))
+    assert.deepEqual(await store.findUsers([...STORABLE, 'another', 'a\0b', '\ud800']), stored)
     assert.equal(await store.countUsers(), STORABLE.length)
   },
 

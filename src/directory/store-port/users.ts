@@ -64,6 +64,8 @@ export interface UserRange {
 export interface UserStore {
   /** A deleted user is found as its tombstone. */
   findUser(name: string): Promise<Stored | undefined>
+  /** Those that exist, by their names, in one query. `onDamaged`: called with each name whose record is damaged. */
+  findUsers(names: readonly string[], onDamaged?: (name: string) => void): Promise<ReadonlyMap<string, Stored>>
   /** One page, without tombstones. */
   listUsers(range: UserRange): Promise<readonly Stored<User>[]>
   /** Without tombstones. */

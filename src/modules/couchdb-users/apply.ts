@@ -1,6 +1,5 @@
 // Brings users in the store to what documents of the database say, in one transaction with how far the feed is read.
 import { nowSeconds } from '../../base/clock.ts'
-import { Refusal } from '../../base/errors.ts'
 import { yieldToOthers } from '../../base/pace.ts'
 import type { Directory } from '../../directory/directory.ts'
 import type { Stored, UserWrite, UserWriteOutcome, WrittenChange } from '../../directory/store-port/users.ts'
@@ -36,7 +35,7 @@ export interface Plan {
   readonly decision: Exclude<Decision, { kind: 'ask' }>
 }
 
-/** Looked up at the same time. */
+/** Planned at the same time: some of the documents have to be read. */
 const BATCH_SIZE = 16
 
 /** Returns whether everything is written. If not, a change of Cardea's own was faster, and the same is to be done again. */
@@ -51,7 +50,11 @@ export async function applyDocuments(
   await deps.settle(documents.map(({ name }) => name))
   // after the page was read: an intent is noted before its document is written
   const mayBeIntended = await hasIntents(store.statements)
-  const plans = await inBatches(documents, (document) => plan(deps, document, mayBeIntended))
+  const find = await findAll(
+    deps,
+    documents.map(({ name }) => name),
+  )
+  const plans = await inBatches(documents, (document) => plan(deps, document, find(document.name), mayBeIntended))
   const renewed = plans.filter(({ decision }) => decision.kind === 'renew')
   if (renewed.length > 0) {
     const done = await store.writeUsersWith(renewed.flatMap(toWrite), function* (outcomes) {
@@ -96,15 +99,18 @@ async function inBatches<T, R>(all: readonly T[], work: (each: T) => Promise<R>)
 }
 
 /** Decides about a line of the feed; with the document itself if that is needed. */
-async function plan(deps: ApplyDeps, document: ReadDocument, mayBeIntended: boolean): Promise<Plan> {
-  return (await tryPlan(deps, document, async () => document, mayBeIntended)) ?? planCurrent(deps, document.id)
+async function plan(deps: ApplyDeps, document: ReadDocument, stored: Found, mayBeIntended: boolean): Promise<Plan> {
+  return (await tryPlan(deps, stored, document, mayBeIntended)) ?? planCurrent(deps, document.id)
 }
 
 /** Decides about the document as it is now. */
 export async function planCurrent(deps: ApplyDeps, id: string): Promise<Plan> {
   const { database, prefix } = deps
-  const unread = { id, name: id.slice(prefix.length) }
-  const planned = await tryPlan(deps, unread, async () => readCurrent(id, await database.findDocument(id), prefix))
+  const name = id.slice(prefix.length)
+  const find = await findAll(deps, [name])
+  // after the stored record: what is written meanwhile has another sequence
+  const document = readCurrent(id, await database.findDocument(id), prefix)
+  const planned = await tryPlan(deps, find(name), document)
   if (!planned) throw new TypeError('the document itself was not enough')
   return planned
 }
@@ -112,14 +118,11 @@ export async function planCurrent(deps: ApplyDeps, id: string): Promise<Plan> {
 /** `undefined`: what was read is not enough. */
 async function tryPlan(
   deps: ApplyDeps,
-  { id, name }: Pick<ReadDocument, 'id' | 'name'>,
-  read: () => Promise<ReadDocument>,
+  stored: Found,
+  given: ReadDocument,
   mayBeIntended = true,
 ): Promise<Plan | undefined> {
-  const stored = await findStored(deps, name)
-  if (stored === 'damaged') return keepDamaged(id, name)
-  // after the stored record: what is written meanwhile has another sequence
-  const given = await read()
+  if (stored === 'damaged') return keepDamaged(given)
   const before = stored?.record
   const at = nowSeconds(deps.kernel.clock)
   const document = await withRules(deps, given, before?.kind === 'user' ? before : undefined)
@@ -140,14 +143,16 @@ async function withIntended<D extends Decision>(
   return { ...decision, record: await withIntent(store.statements, before, reading, decision.record) }
 }
 
-const findStored = ({ kernel: { store } }: ApplyDeps, name: string): Promise<Stored | undefined | 'damaged'> =>
-  store.findUser(name).catch((error) => {
-    if (error instanceof Refusal && error.code === 'record_damaged') return 'damaged'
-    throw error
-  })
+type Found = Stored | undefined | 'damaged'
+
+async function findAll({ kernel: { store } }: ApplyDeps, names: readonly string[]): Promise<(name: string) => Found> {
+  const damaged = new Set<string>()
+  const users = await store.findUsers(names, (name) => damaged.add(name))
+  return (name) => (damaged.has(name) ? 'damaged' : users.get(name))
+}
 
 /** One record that must be restored does not keep the changes of others from the store. */
-function keepDamaged(id: string, name: string): Plan {
+function keepDamaged({ id, name }: ReadDocument): Plan {
   const reading = { kind: 'unreadable', revision: undefined, reason: 'The record in the store is damaged.' } as const
   const change = { before: undefined, at: 0 }
   return { expected: 'absent', change, isDistinct: false, document: { id, name, reading }, decision: KEEP }

@@ -83,7 +83,12 @@ export function createUserStore(
     async findUser(name) {
       if (!isKey(name)) return undefined
       const [row] = await engine.ask(one(STATEMENTS.findUser, name))
-      return row && damaged.require(() => ({ sequence: numberOf(row, 'sequence'), record: readRecordRow(row) }))
+      return row && damaged.require(() => readStored(row))
+    },
+    async findUsers(names, onDamaged) {
+      const rows = await engine.ask(one(STATEMENTS.findUsers, JSON.stringify(names.filter(isKey))))
+      const users = damaged.skip(rows, readStored, onDamaged)
+      return new Map(users.map((stored) => [stored.record.name, stored]))
     },
     async listUsers(range) {
       requirePageSize(range.limit)
@@ -111,6 +116,8 @@ function findRest(range: UserRange, rows: readonly Row[], missing: number): User
   if (missing === 0 || rows.length < range.limit) return undefined
   return { ...range, from: { name: textOf(rows.at(-1), 'name'), isInclusive: false }, limit: missing }
 }
+
+const readStored = (row: Row): Stored => ({ sequence: numberOf(row, 'sequence'), record: readRecordRow(row) })
 
 const readListed = (row: Row): Stored<User> => ({
   sequence: numberOf(row, 'sequence'),

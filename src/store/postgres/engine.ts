@@ -155,13 +155,13 @@ const OWN: ReadonlyMap<string, string> = new Map<StatementName, string>([
   ['lockCounters', `${STATEMENTS.lockCounters.text} FOR UPDATE`],
   ['lockFailureSequence', `${STATEMENTS.lockFailureSequence.text} FOR UPDATE`],
   ['lockAuditChain', `${STATEMENTS.lockAuditChain.text} FOR UPDATE`],
-  [
-    'listSignIns',
-    STATEMENTS.listSignIns.text.replace(
-      'SELECT value FROM json_each($1)',
-      'SELECT jsonb_array_elements_text($1::jsonb)',
-    ),
-  ],
+  ...(['listSignIns', 'findUsers'] as const).map(
+    (name) =>
+      [
+        name,
+        STATEMENTS[name].text.replace('SELECT value FROM json_each($1)', 'SELECT jsonb_array_elements_text($1::jsonb)'),
+      ] as const,
+  ),
   // the order of the index; the column has that of the database
   ['searchSessionsByPeer', STATEMENTS.searchSessionsByPeer.text.replaceAll('peer', 'peer COLLATE "C"')],
   ...(['readTime', 'keepTime'] as const).map(
