@@ -24,7 +24,8 @@ const SIZES: readonly [name: string, sizes: readonly number[], rows: number][] =
   ['writers', [100, 2], 2],
   ['nodes', [0.2, 1, 10], 2],
   ['store-costs', [4, 2], 4],
-  ['users-in-couchdb', [50, 0.05], 4],
+  ['users-in-couchdb', [50, 0.05], 3],
+  ['users-in-couchdb-memory', [50, 0.05], 2],
   ['console', [0, 2], 2],
 ]
 
