@@ -26,6 +26,7 @@ export const bench = {
   title: 'Memory with users in CouchDB',
   about:
     'A server whose users stay in CouchDB, and one with as many of its own, after sign-ins and requests with a cookie. ' +
+    'The first copy leaves garbage, which is not collected at once. ' +
     `At a feed server. Goal: at most ${MAX_MORE_MIB} MiB more resident memory.`,
   runs: 1,
   run: (_runs: number, [users = 1_000_000, seconds = 5] = []) =>
