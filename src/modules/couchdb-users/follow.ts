@@ -77,7 +77,11 @@ export const NO_COPY: CopyView = Object.freeze({ progress: undefined, freshAtMs:
 type Show = (view: CopyView) => void
 
 /** `known`: the state when the store was opened. Calls `show` whenever there is something to tell, until `stop`. */
-export function startFollowing(deps: FollowDeps, known: MirrorState | undefined, show: Show): { stop(): Promise<void> } {
+export function startFollowing(
+  deps: FollowDeps,
+  known: MirrorState | undefined,
+  show: Show,
+): { stop(): Promise<void> } {
   const { attempt, end } = createFollower(deps, known, show)
   const stopRepeating = keepRepeating(attempt)
   return {

@@ -12,6 +12,7 @@ import type { User } from '../../../src/directory/users/user.ts'
 import { openKernel } from '../../../src/kernel/kernel.ts'
 import { createUsersDatabase } from '../../../src/modules/couchdb-users/database.ts'
 import { type CopyView, createFollower, NO_COPY } from '../../../src/modules/couchdb-users/follow.ts'
+import { beginMirror } from '../../../src/modules/couchdb-users/state.ts'
 import { createWriteThrough } from '../../../src/modules/couchdb-users/write-through.ts'
 import { KERNEL_ROWS } from '../../../src/modules.ts'
 import { toFullMembers } from '../../../src/passwords/schemes.ts'
@@ -99,6 +100,7 @@ async function openScene(scope: Scope) {
   const ini = `[store]\nurl = sqlite::memory:\n[upstream]\ndocument = ${url}\ndocument-secret = ${UPSTREAM_SECRET}\n`
   const { values } = read({ ini }).settings
   const kernel = await openKernel(values, { rows: KERNEL_ROWS, log: SILENT_LOG })
+  await beginMirror(kernel.store.statements, { phase: 'filling' })
   const databases = await openAskedDatabases(values, SILENT_LOG)
   const states: (readonly object[])[] = []
   const store: OpenStore = {
@@ -120,7 +122,7 @@ async function openScene(scope: Scope) {
     maxStalenessMs: () => 60_000,
   }
   const views: CopyView[] = [NO_COPY]
-  const follower = createFollower(deps, (view) => void views.push(view))
+  const follower = createFollower(deps, undefined, (view) => void views.push(view))
   scope.after(async () => {
     await follower.end()
     await databases.close()
@@ -201,7 +203,12 @@ describe('the store equals the database after a cut reply', () => {
     const { deps, store, users, cutNext } = scene
     changeAda(scene, 0)
     await followAll(scene, MOST_ATTEMPTS)
-    const open = { isStale: () => false, requireVerifiable: async () => {}, findApplyDeps: () => deps }
+    const open = {
+      isOwn: () => false,
+      isStale: () => false,
+      requireVerifiable: async () => {},
+      findApplyDeps: () => deps,
+    }
     const { wrap } = createWriteThrough({ ...deps, ...open })
     for (let bytes = 0, step = 1; ; bytes += IS_LONG ? 1 : 3, step += 1) {
       const stored = await store.findUser('ada')
