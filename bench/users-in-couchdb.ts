@@ -73,9 +73,14 @@ export async function startFilled(folder: string, url: string) {
   appendFileSync(join(folder, 'local.ini'), lines.join('\n'))
   const server = await startServer(folder)
   const startMs = performance.now()
-  // seldom: each request takes time from the copy
-  while ((await fetch(`${server.document}/_up`)).status !== 200) await new Promise((resolve) => setTimeout(resolve, 50))
+  // seldom: each request takes time from the copy. The health is looked at once a second
+  while (!(await isCopied(server))) await new Promise((resolve) => setTimeout(resolve, 50))
   return { server, seconds: (performance.now() - startMs) / 1000 }
+}
+
+async function isCopied(server: Server): Promise<boolean> {
+  const { phase } = (await (await api(server, 'GET', '/directory')).json()) as { readonly phase: string }
+  return phase === 'following'
 }
 
 export async function startOwn(folder: string, users: number) {
