@@ -2,13 +2,14 @@ import assert from 'node:assert/strict'
 import { createEmptyUser } from '../../src/directory/users/revisions.ts'
 import { hasIntents, noteIntent, removeIntent, removeIntents } from '../../src/modules/couchdb-users/intents.ts'
 import {
-  advanceMirror,
-  beginMirror,
-  claimMirror,
+  advanceCopy,
+  beginCopy,
+  claimLease,
   countRefused,
+  LeaseLost,
   listRefusedDocuments,
-  readMirror,
-  removeMirror,
+  readCopyState,
+  removeCopy,
   requireOwnUsers,
   UsersAreCopied,
 } from '../../src/modules/couchdb-users/state.ts'
@@ -24,10 +25,10 @@ const IDS = ['ada', 'a\0b', '\ud800', 'x'.repeat(5000), `${'x'.repeat(5000)}y`, 
 export const MIRROR_TESTS: StoreTests = {
   async 'notes documents that are no users, whatever their ids are'({ store }) {
     const { statements } = store
-    await beginMirror(statements, { phase: 'filling' })
-    await claimMirror(statements, 'a', 0)
+    await beginCopy(statements, { phase: 'filling' })
+    await claimLease(statements, 'a', 0)
     const advance = (notes: object) =>
-      store.writeUsersWith([], () => advanceMirror({ holder: 'a', nowMs: 1, freshMs: 0, progress: PROGRESS, ...notes }))
+      store.writeUsersWith([], () => advanceCopy({ holder: 'a', nowMs: 1, freshMs: 0, progress: PROGRESS, ...notes }))
     const ids = IDS.map((id) => `${PREFIX}${id}`)
     const note = (kind: string, reason: string) =>
       advance({ refused: ids.map((document) => ({ document, kind, reason })) })
@@ -54,13 +55,15 @@ export const MIRROR_TESTS: StoreTests = {
       })
     }
     assert.deepEqual(await write('ada'), ['written'])
-    await beginMirror(statements, { phase: 'filling' })
-    assert.equal(await readMirror(statements), undefined)
-    await beginMirror(statements, { phase: 'adopting' })
-    assert.equal((await readMirror(statements))?.progress.pending, 1)
+    await beginCopy(statements, { phase: 'filling' })
+    assert.equal(await readCopyState(statements), undefined)
+    await beginCopy(statements, { phase: 'adopting' })
+    assert.equal((await readCopyState(statements))?.progress.pending, 1)
     await assert.rejects(write('bob'), UsersAreCopied)
     assert.equal(await store.findUser('bob'), undefined)
-    await removeMirror(statements)
+    await claimLease(statements, 'a', 0)
+    await assert.rejects(removeCopy(statements, 'b'), LeaseLost)
+    await removeCopy(statements, 'a')
     assert.deepEqual(await write('bob'), ['written'])
   },
 
@@ -72,11 +75,9 @@ export const MIRROR_TESTS: StoreTests = {
     const write = (name: string) =>
       store.writeUsersWith([], () => removeIntents([{ name, kind: 'changed', sequence: 1, after }]))
     const dayMs = 24 * 60 * 60 * 1000
-    await beginMirror(statements, { phase: 'filling' })
-    await claimMirror(statements, 'a', 0)
-    await store.writeUsersWith([], () =>
-      advanceMirror({ holder: 'a', nowMs: 1, freshMs: 2 * dayMs, progress: PROGRESS }),
-    )
+    await beginCopy(statements, { phase: 'filling' })
+    await claimLease(statements, 'a', 0)
+    await store.writeUsersWith([], () => advanceCopy({ holder: 'a', nowMs: 1, freshMs: 2 * dayMs, progress: PROGRESS }))
     assert.equal(await note(dayMs), true)
     await write('bob')
     assert.equal(await hasIntents(statements), true)

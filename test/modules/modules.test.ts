@@ -10,7 +10,7 @@ import { toPasskeyEntry } from '../../src/directory/administrators.ts'
 import type { Passkey } from '../../src/directory/users/user.ts'
 import { createTestCardea } from '../../src/index.ts'
 import { OPTION_TABLE } from '../../src/module-options.ts'
-import { beginMirror } from '../../src/modules/couchdb-users/state.ts'
+import { beginCopy } from '../../src/modules/couchdb-users/state.ts'
 import { putLink } from '../../src/modules/password-links/links.ts'
 import { putRecord } from '../../src/modules/user-databases/wishes.ts'
 import { KERNEL_ROWS, MODULES, OPERATIONS, SECURITY_EVENTS } from '../../src/modules.ts'
@@ -141,7 +141,7 @@ const DATA: Readonly<Record<string, (store: OpenStore) => Promise<unknown>>> = {
   passkeys: (store) => store.writeUser({ expected: 'absent', record: { ...newUser('ada'), passkeys: [PASSKEY] } }),
   'passkeys of an administrator': (store) =>
     store.setSetting({ ...toPasskeyEntry('root', 'hash', [PASSKEY]), nowSeconds: 0 }),
-  'couchdb-users': (store) => beginMirror(store.statements, { phase: 'filling' }),
+  'couchdb-users': (store) => beginCopy(store.statements, { phase: 'filling' }),
   providers: (store) => store.writeUser({ expected: 'absent', record: { ...newUser('ada'), links: [LINK] } }),
 }
 

@@ -37,7 +37,7 @@ async function openScene(scope: Scope, documents: readonly object[]) {
   const { json } = await own.api('POST', '/transfer/users', { users: [grace] })
   assert.deepEqual(json, { outcomes: [{ kind: 'created' }] })
   const listMoves = () =>
-    server.takeEvents().flatMap(({ event, target }) => (event === 'directory.moved' ? [target] : []))
+    server.takeEvents().flatMap(({ event, target }) => (event === 'directory.move-begun' ? [target] : []))
   return { database, users, own, listMoves }
 }
 
@@ -88,7 +88,7 @@ describe('users of Cardea become users of CouchDB', () => {
     assert.notEqual((await users.get(toId('ada')))['derived_key'], ada['derived_key'])
   })
 
-  it('after a list of what would change', async (t) => {
+  it('a dry run lists new, replaced and kept users, and writes nothing', async (t) => {
     const { users, own } = await openScene(t, BEFORE)
     const plan = { checked: 3, created: 2, replaced: ['bob'], kept: ['grace'], held: [] }
     assert.deepEqual((await own.api('GET', '/directory/adoption')).json, plan)
@@ -105,7 +105,7 @@ describe('users of Cardea become users of CouchDB', () => {
     assert.equal((await own.api('PUT', '/users/ada/password', { password: 'new' })).status, 200)
   })
 
-  it('and sign in meanwhile, but are not changed', async (t) => {
+  it('sign in during the move, while a new password is 503 and disabling works', async (t) => {
     const { database, users, own } = await openScene(t, BEFORE)
     const before = await users.get(toId('bob'))
     await own.api('POST', '/directory/adoption', {})
@@ -255,7 +255,7 @@ describe('users of CouchDB become users of Cardea', () => {
     assert.deepEqual(await statusesOf(there, [['ada', 'new']]), [200])
   })
 
-  it('without what is not copied only if that is wanted', async (t) => {
+  it('an incomplete copy only with `now`', async (t) => {
     const { database, ...there } = await openUsersInCouchdb(t, [toDocument('ada')], UNLIMITED)
     await database.setDown(true)
     const { api } = createActs(await startServer(t, beforeDocument(database.url), IN_COUCHDB))
@@ -266,7 +266,7 @@ describe('users of CouchDB become users of Cardea', () => {
     await there.isReady()
   })
 
-  it('when an adoption cannot be done', async (t) => {
+  it('when another document stops an adoption, and what changed meanwhile stays', async (t) => {
     const { own, listMoves } = await openScene(t, BEFORE)
     await own.api('POST', '/directory/adoption', {})
     const problem = async () => (await own.api('GET', '/directory')).json.problem

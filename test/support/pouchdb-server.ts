@@ -138,6 +138,7 @@ export async function openPouchdbServer(scope: Scope, rules: Rules = {}): Promis
       await held.promise
       feeds.add(response)
       response.once('close', () => feeds.delete(response))
+      endInTime(request, response)
     }
     if (isCutDue && request.method === 'PUT' && !/\/_local\//.test(request.url ?? '')) {
       isCutDue = false
@@ -151,6 +152,20 @@ export async function openPouchdbServer(scope: Scope, rules: Rules = {}): Promis
   })
   app.use('/', load('express-pouchdb')(Memory, { ...MODE, logPath: join(folder, 'log.txt') }))
   return database
+}
+
+/** As CouchDB does, unlike the router: a feed that waits longer than the client wants to ends without changes. */
+function endInTime(request: IncomingMessage, response: ServerResponse): void {
+  const query = new URL(request.url ?? '', 'http://localhost').searchParams
+  if (query.get('feed') !== 'longpoll' || !query.has('timeout')) return
+  const timer = setTimeout(
+    () => {
+      // the router has sent the beginning, and watches the database until the connection closes
+      if (!response.writableEnded) response.end(`],\n"last_seq":${query.get('since')}}\n`, () => request.socket.end())
+    },
+    Number(query.get('timeout')),
+  )
+  response.once('close', () => clearTimeout(timer))
 }
 
 interface Secured {

@@ -3,7 +3,7 @@
  * them as its copy. A page is done again if the process ends in between: a document that is there already is equal.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { Refusal } from '../../base/errors.ts'
+import { isClientError, Refusal } from '../../base/errors.ts'
 import type { Members } from '../../base/json.ts'
 import type { Stored } from '../../directory/store-port/users.ts'
 import type { User } from '../../directory/users/user.ts'
@@ -12,7 +12,7 @@ import { isUsable, type StoredPassword } from '../../passwords/schemes.ts'
 import type { UsersDatabase } from './database.ts'
 import { withGivenRevision } from './merge.ts'
 import { isLimited } from './password-forms.ts'
-import { advanceMirror, type CopyProgress, type MirrorState, toComparing } from './state.ts'
+import { advanceCopy, type CopyProgress, type CopyState, toComparing } from './state.ts'
 import { toBody, withPlace } from './write-through.ts'
 
 /** Written at the same time. */
@@ -64,17 +64,19 @@ const toPlain = (document: object): unknown => JSON.parse(JSON.stringify(documen
 /** What follows the last page is a comparison with all documents, as after a restored backup. */
 export async function adoptPage(
   deps: AdoptionDeps & { readonly kernel: Kernel },
-  { holder, state }: { readonly holder: string; readonly state: MirrorState },
-): Promise<MirrorState> {
+  { holder, progress, freshMs }: CopyState,
+  signal: AbortSignal,
+): Promise<CopyState> {
   const { store, clock } = deps.kernel
-  const { progress } = state
   const from = progress.since === '' ? {} : { from: { name: progress.since, isInclusive: false } }
   const users = await store.listUsers({ ...from, limit: PAGE_SIZE })
   let left = users
-  while (left.length > 0) left = await adoptUsers(deps, left, progress.replaces === true)
-  const next = toNext(progress, users)
-  const advance = { holder, nowMs: clock.nowMs(), freshMs: state.freshMs, progress: next }
-  await store.writeUsersWith([], () => advanceMirror(advance))
+  while (left.length > 0) {
+    signal.throwIfAborted()
+    left = await adoptUsers(deps, left, progress.replaces === true)
+  }
+  const advance = { holder, nowMs: clock.nowMs(), freshMs, progress: toNext(progress, users) }
+  await store.writeUsersWith([], () => advanceCopy(advance))
   return advance
 }
 
@@ -120,8 +122,9 @@ async function writePlanned({ database }: AdoptionDeps, plan: PlannedUser, repla
       detail: `CouchDB has another document of the user ${name}: cardea directory adopt --replace replaces it`,
     })
   const done = await database.writeDocument(id, body).catch((cause) => {
-    if (!(cause instanceof Refusal) || cause.code !== 'forbidden') throw cause
-    throw new Refusal('upstream_failed', { detail: `CouchDB refuses the user ${name}: ${cause.reason}`, cause })
+    if (!(cause instanceof Refusal && isClientError(cause))) throw cause
+    const { reason, message } = cause
+    throw new Refusal('upstream_failed', { detail: `CouchDB refuses the user ${name}: ${reason ?? message}`, cause })
   })
   return done.kind === 'written' ? done.revision : undefined
 }

@@ -11,7 +11,7 @@ import type { UsersDatabase } from './database.ts'
 import { type Decision, decide, KEEP } from './decide.ts'
 import { hasIntents, withIntent } from './intents.ts'
 import { type ReadDocument, readCurrent } from './reading.ts'
-import { type Advance, advanceMirror, type RefusedDocument } from './state.ts'
+import { type Advance, advanceCopy, type RefusedDocument } from './state.ts'
 
 export interface ApplyDeps {
   readonly kernel: Pick<Kernel, 'store' | 'clock' | 'events'>
@@ -55,22 +55,22 @@ export async function applyDocuments(
     documents.map(({ name }) => name),
   )
   const plans = await inBatches(documents, (document) => plan(deps, document, find(document.name), mayBeIntended))
-  const renewed = plans.filter(({ decision }) => decision.kind === 'renew')
-  if (renewed.length > 0) {
-    const done = await store.writeUsersWith(renewed.flatMap(toWrite), function* (outcomes) {
-      yield* advanceMirror(before)
+  const replaced = plans.filter(({ decision }) => decision.kind === 'replace-user')
+  if (replaced.length > 0) {
+    const done = await store.writeUsersWith(replaced.flatMap(toWrite), function* (outcomes) {
+      yield* advanceCopy(before)
       return outcomes.every(isWritten)
     })
     if (!done) return false
   }
-  const others = plans.filter(({ decision }) => decision.kind !== 'renew')
-  const all = [...others, ...(await inBatches(renewed, ({ document: { id } }) => planCurrent(deps, id)))]
+  const others = plans.filter(({ decision }) => decision.kind !== 'replace-user')
+  const all = [...others, ...(await inBatches(replaced, ({ document: { id } }) => planCurrent(deps, id)))]
   const writing = all.filter(({ decision }) => decision.kind === 'write')
   const isDone = await store.writeUsersWith(writing.flatMap(toWrite), function* (outcomes) {
-    const isRenewed = all.some(({ decision }) => decision.kind === 'renew')
-    const isComplete = !isRenewed && outcomes.every((outcome) => outcome.kind !== 'conflict')
+    const isReplaced = all.some(({ decision }) => decision.kind === 'replace-user')
+    const isComplete = !isReplaced && outcomes.every((outcome) => outcome.kind !== 'conflict')
     const notes = listNotes(all, new Map(writing.map((plan, index) => [plan, outcomes[index]])))
-    yield* advanceMirror({ ...(isComplete ? next : before), ...notes })
+    yield* advanceCopy({ ...(isComplete ? next : before), ...notes })
     return isComplete
   })
   if (isDone) recordConflicts(deps, writing)

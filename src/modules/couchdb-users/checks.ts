@@ -11,13 +11,14 @@ export const COUCHDB_USERS_CHECK: ModuleCheck = {
   name: HEALTH_NAME,
   isConfigured: ({ values }) => values.upstream.document.length > 0,
   async find(settings, given) {
+    // why the store cannot be read is a finding about the store
     if (!given.hasStore || !(await readStore(settings.values.store.url, isCopy).catch(() => false))) return [OWN]
     return [...(await checkAdministrators(settings, given)), ...(await checkDocuments(settings))]
   },
   ok: 'all of them are users here',
 }
 
-const OWN: Finding = { level: 'ok', message: 'none: the users are those of Cardea' }
+const OWN: Finding = { level: 'ok', message: 'no copy of them is in the store' }
 
 async function isCopy(snapshot: StoreSnapshot): Promise<boolean> {
   for await (const row of readRows(snapshot, MIRROR_TABLE)) if (row['data'] !== '') return true

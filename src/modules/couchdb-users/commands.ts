@@ -15,22 +15,23 @@ export const ADOPT: ModuleCommand = {
   options: [DRY_RUN, ['--replace', 'replace other documents that CouchDB has of these users', '']],
   async run(call, given) {
     const { dryRun, replace } = given.options
-    const { phase } = await call('directory.source')
-    if (phase !== 'none' && phase !== 'adopting')
-      return { result: { phase }, text: ADOPTED, ...(!dryRun && (await waitFor(call, given, isFollowing))) }
-    const plan = await planAll(call, given)
-    const lines = describePlan(plan)
-    if (dryRun) return { result: plan, text: [...lines, UNCHANGED].join('\n') }
-    if (plan.replaced.length > 0 && !replace) return { result: plan, text: lines.join('\n'), problem: TO_REPLACE }
+    const { phase } = await readSource(call)
+    const isBegun = phase !== 'none'
+    const plan = isBegun ? undefined : await planAll(call, given)
+    const lines = plan ? describePlan(plan) : []
+    const result = plan ?? { phase }
+    if (dryRun) return { result, text: [...lines, isBegun ? BEGUN : UNCHANGED].join('\n') }
+    if (plan && plan.replaced.length > 0 && !replace) return { result, text: lines.join('\n'), problem: TO_REPLACE }
     await call('directory.adopt', { body: { replace: Boolean(replace) } })
-    const problem = await waitFor(call, given, isFollowing)
-    return { result: plan, text: [...lines, ...(problem ? [] : [ADOPTED])].join('\n'), ...problem }
+    const problem = await waitFor(call, given, isAdopted)
+    return { result, text: [...lines, ...(problem ? [] : [ADOPTED])].join('\n'), ...problem }
   },
 }
 
-const isFollowing = ({ phase }: Source): boolean => phase === 'following'
+const isAdopted = ({ phase, releasing }: Source): boolean => phase === 'following' && !releasing
 const isOwn = ({ source }: Source): boolean => source === 'own'
 
+const BEGUN = 'The users are in CouchDB, or being written there: nothing is to be decided. Nothing was changed.'
 const UNCHANGED = 'Nothing was changed.'
 const ADOPTED = 'The users are in CouchDB.'
 const TO_REPLACE = 'Nothing was changed. With --replace these documents are replaced by the users of Cardea.'
@@ -42,7 +43,7 @@ export const RELEASE: ModuleCommand = {
   options: [DRY_RUN, ['--now', 'do not wait for changes in CouchDB that are not copied, as when it is lost', '']],
   async run(call, given) {
     const { dryRun, now } = given.options
-    const { source, leftOut } = await call('directory.source')
+    const { source, leftOut } = await readSource(call)
     if (source === 'own') return { result: { source }, text: `${RELEASED} ${UNCHANGED}` }
     const names = leftOut.map(({ document }) => document)
     const lines = describeNames('Users who cannot sign in and are disabled, or documents that are no users here', names)
@@ -61,17 +62,17 @@ const readSource = (call: CallOperation) => call('directory.source')
 /** What the server says if it makes no progress. */
 async function waitFor(call: CallOperation, { progress }: GivenToCommand, isDone: (source: Source) => boolean) {
   let last = ''
+  let source = await readSource(call)
   for (let idle = 0; idle < MAX_IDLE_LOOKS; idle += 1) {
-    const source = await readSource(call)
     if (isDone(source)) return undefined
-    const { phase, done, pending, problem } = source
+    const { phase, done, pending } = source
     const now = `${phase} ${done}`
     if (now !== last) [idle, last] = [0, now]
     progress({ done, total: done + pending, records: done })
     await pause(LOOK_MS)
-    if (idle === MAX_IDLE_LOOKS - 1) return { problem: `The server goes on trying: ${problem ?? 'see cardea status'}.` }
+    source = await readSource(call)
   }
-  return undefined
+  return { problem: `The server goes on trying: ${source.problem ?? 'see cardea status'}.` }
 }
 
 interface Plan {
@@ -84,39 +85,45 @@ interface Plan {
 }
 
 async function planAll(call: CallOperation, { progress }: GivenToCommand): Promise<Plan> {
-  const plan = { checked: 0, created: 0, replaced: [] as string[], kept: [] as string[], held: [] as string[] }
-  let after: string | undefined
-  do {
-    const page = await call('directory.adoption', { query: { after } })
-    plan.checked += page.checked
-    plan.created += page.created
-    plan.replaced.push(...page.replaced)
-    plan.kept.push(...page.kept)
-    plan.held.push(...page.held)
+  let plan: Plan = { checked: 0, created: 0, replaced: [], kept: [], held: [], others: [] }
+  for await (const page of listPages((query) => call('directory.adoption', { query }))) {
+    plan = {
+      ...plan,
+      checked: plan.checked + page.checked,
+      created: plan.created + page.created,
+      replaced: [...plan.replaced, ...page.replaced],
+      kept: [...plan.kept, ...page.kept],
+      held: [...plan.held, ...page.held],
+    }
     progress({ done: 0, total: undefined, records: plan.checked })
-    after = page.next
-  } while (after !== undefined)
-  return { ...plan, others: await listOthers(call) }
+  }
+  const others: string[] = []
+  for await (const { names } of listPages((query) => call('directory.others', { query }))) others.push(...names)
+  return { ...plan, others }
 }
 
-async function listOthers(call: CallOperation): Promise<readonly string[]> {
-  const others: string[] = []
-  let after: string | undefined
-  do {
-    const page = await call('directory.others', { query: { after } })
-    others.push(...page.names)
-    after = page.next
-  } while (after !== undefined)
-  return others
+async function* listPages<P extends { readonly next?: string }>(read: (query: { after?: string }) => Promise<P>) {
+  let page = await read({})
+  for (;;) {
+    yield page
+    if (page.next === undefined) return
+    page = await read({ after: page.next })
+  }
 }
 
 const describePlan = ({ checked, created, replaced, kept, held, others }: Plan): readonly string[] => [
   `Users: ${checked}. New in CouchDB: ${created}.`,
   ...describeNames('Other documents of these users in CouchDB, to be replaced', replaced),
-  ...describeNames('CouchDB cannot verify their passwords, which stay with Cardea until they change', kept),
-  ...describeNames('They are disabled, expire or must change the password, and get none in CouchDB until then', held),
+  ...describeNames('No password in CouchDB, which cannot verify the stored form', kept),
+  ...describeNames('No password in CouchDB while they are disabled, expire or must change it', held),
   ...describeNames('Users of CouchDB who become users here', others),
 ]
 
-const describeNames = (what: string, names: readonly string[]): readonly string[] =>
-  names.length === 0 ? [] : [`${what}: ${names.length}: ${names.join(', ')}`]
+/** More are in the output with `--json`. */
+const MAX_NAMES = 20
+
+function describeNames(what: string, names: readonly string[]): readonly string[] {
+  if (names.length === 0) return []
+  const more = names.length > MAX_NAMES ? `, and ${names.length - MAX_NAMES} more: see --json` : ''
+  return [`${what}: ${names.length}: ${names.slice(0, MAX_NAMES).join(', ')}${more}`]
+}

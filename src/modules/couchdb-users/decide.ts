@@ -17,7 +17,7 @@ export type Decision =
   | { readonly kind: 'keep' }
   | { readonly kind: 'write'; readonly record: UserRecord }
   /** It is another user of the name: this deletion is written first, then the document is decided about again. */
-  | { readonly kind: 'renew'; readonly record: Tombstone }
+  | { readonly kind: 'replace-user'; readonly record: Tombstone }
   /** What the feed says is not enough: the document itself has to be read, after the stored record. */
   | { readonly kind: 'ask' }
 
@@ -39,7 +39,7 @@ export function decide(stored: Stored | undefined, document: ReadDocument, nowSe
   if (reading.kind === 'unreadable' || reading.isConflicted) return decideRefused(before, document, nowSeconds)
   if (before.document.revision === reading.revision && !before.isWithheld) return KEEP
   if (!history && !isNext(before, reading)) return ASK
-  if (history && !isSameUser(before, history)) return { kind: 'renew', record: toTombstone(before, nowSeconds) }
+  if (history && !isSameUser(before, history)) return { kind: 'replace-user', record: toTombstone(before, nowSeconds) }
   return write(toChanged(before, reading, history, nowSeconds))
 }
 
@@ -58,8 +58,8 @@ function decideDeletion(before: UserRecord | undefined, revision: string | undef
 }
 
 /**
- * A user that Cardea knows must not go on with an earlier password or role. Whose document it is then counts once it can be
- * used again: until that, the known revision stays unless the other one certainly follows it.
+ * The document cannot be used, but the user must not keep an earlier password or role: it is withheld. The known revision is
+ * replaced only by one that certainly follows it. Whether it is the same user is decided when the document can be used.
  */
 function decideRefused(before: User, { reading, history }: ReadDocument, nowSeconds: number): Decision {
   const { revision } = reading
@@ -136,8 +136,8 @@ const isNext = ({ document, password }: User, reading: ReadUser): boolean =>
   isOnePassword(password, reading.password)
 
 /**
- * A user who has read the own document can write its password into a new one later, so the password proves nothing. But what
- * followed any revision of the user is the user's: the latest one is not among those if it was of the other side of a conflict.
+ * A user can copy the own hash into a new document, so an equal password proves nothing. The history must have a revision that
+ * this user had. That need not be the latest one, which may be of the other side of a conflict.
  */
 const isSameUser = (user: User, history: readonly PastRevision[]): boolean => isSuccessor(history, listRevisions(user))
 

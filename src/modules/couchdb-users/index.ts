@@ -17,7 +17,7 @@ import { openCouchdbUsers } from './source.ts'
 import { noteUsersThere } from './start.ts'
 
 const EVENTS = {
-  'directory.moved': EVENT.notable('move of users begun', 'The move of the users to {target} was begun', {
+  'directory.move-begun': EVENT.notable('move of users begun', 'The move of the users to {target} was begun', {
     target: EVENT.text('`CouchDB` or `Cardea`.'),
   }),
   'directory.conflict': {

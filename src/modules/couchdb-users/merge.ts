@@ -33,47 +33,32 @@ export function mergeWritten(
 
 /** `now` with what `after` changes of that which only Cardea knows. */
 export function mergeOwn(before: UserRecord | undefined, after: User, now: User): User {
-  const { password, document } = now
-  const sessionEpoch = mergeEpochs(before?.sessionEpoch, after.sessionEpoch, now.sessionEpoch)
-  const merged: User = { ...mergeFields(before, after, now), password, document, sessionEpoch }
-  return withField(merged, 'isWithheld', now.isWithheld)
+  let merged: User = { ...now, sessionEpoch: mergeEpochs(before?.sessionEpoch, after.sessionEpoch, now.sessionEpoch) }
+  // the value belongs to this name: the compiler does not follow that through the loop
+  for (const name of OWN_FIELDS)
+    if (isChanged(before, after, name)) merged = withField(merged, name, readField(after, name) as never)
+  return merged
 }
 
-/** Whether `after` has something else of that which only Cardea knows. */
+/** Whether `after` has something else of that which only Cardea knows, and which is of use without the document. */
 export const hasOwnChange = (before: User, after: User): boolean =>
-  [...FIELD_ROWS].some(
-    ([name, { part }]) =>
-      (part === 'record' || part === 'multiModel') &&
-      !FROM_DOCUMENT.has(name) &&
-      !isDeepStrictEqual(readField(before, name), readField(after, name)),
-  )
+  OWN_FIELDS.some((name) => name !== 'id' && name !== 'isPasswordApart' && isChanged(before, after, name))
 
-/** They follow from the document, or are of no use without it. */
-const FROM_DOCUMENT: ReadonlySet<string> = new Set([
-  'name',
-  'id',
-  'password',
-  'sessionEpoch',
-  'isWithheld',
-  'isPasswordApart',
-])
+/** They are those of the document, or are merged in another way. */
+const NOT_OWN: ReadonlySet<string> = new Set(['name', 'password', 'sessionEpoch', 'isWithheld'])
+
+/** What only Cardea knows of a user. */
+const OWN_FIELDS = [...FIELD_ROWS].flatMap(([name, { part }]) =>
+  (part === 'record' || part === 'multiModel') && !NOT_OWN.has(name) ? [name] : [],
+)
+
+const isChanged = (before: UserRecord | undefined, after: User, name: (typeof OWN_FIELDS)[number]): boolean =>
+  before?.kind !== 'user' || !isDeepStrictEqual(readField(before, name), readField(after, name))
 
 /** The later revision counts. What ended sessions has ended them. */
 function mergeDeleted(after: UserRecord, now: UserRecord): UserRecord {
   const later = revisionNumberOf(revisionOf(after)) > revisionNumberOf(revisionOf(now)) ? after : now
   return { ...later, sessionEpoch: laterOf(after.sessionEpoch, now.sessionEpoch) }
-}
-
-/** Those of the record and of the multi-model door, but for those that follow from the document. */
-function mergeFields(before: UserRecord | undefined, after: User, now: User): User {
-  let merged = now
-  for (const [name, { part }] of FIELD_ROWS) {
-    if (part === 'document' || part === 'draft') continue
-    const isChanged = before?.kind !== 'user' || !isDeepStrictEqual(readField(before, name), readField(after, name))
-    // the value belongs to this name: the compiler does not follow that through the loop
-    if (isChanged) merged = withField(merged, name, readField(after, name) as never)
-  }
-  return merged
 }
 
 function mergeEpochs(before: SessionEpoch | undefined, after: SessionEpoch, now: SessionEpoch): SessionEpoch {

@@ -7,24 +7,24 @@ import { createUsersDatabase } from './database.ts'
 import { createPasswordForms } from './password-forms.ts'
 import { readChange } from './reading.ts'
 import {
-  beginMirror,
-  changeMirror,
+  beginCopy,
+  changeCopy,
   HEALTH_NAME,
   hasOwnUsers,
   listRefusedDocuments,
   PHASES,
-  readMirror,
+  readCopyState,
 } from './state.ts'
 
 const PLAN_SIZE = 100
 const LIST_SIZE = 1000
-const LIST_MS = 60_000
 
 const SOURCE = object({
   source: oneOf(['own', 'couchdb'], 'Where the users are now.'),
   phase: oneOf([...PHASES, 'none'], 'none: the store has no copy of the users in CouchDB.'),
   done: integer('Users, or changes, that are done in this phase.'),
   pending: integer('Those that follow.'),
+  releasing: flag('Whether the copy becomes the users of the store, as soon as it has all changes.'),
   'problem?': text('What the health says about it.'),
   leftOut: listOf(object({ document: text(), reason: text() }), 'Documents whose users cannot sign in. At most 1000.'),
 })
@@ -70,9 +70,8 @@ export const DIRECTORY_OPERATIONS = {
     reply: object({ names: listOf(text()), 'next?': NEXT }),
     async run(deps, { query: { after: since = '0' } }) {
       const { database, prefix } = findAdoptionDeps(deps)
-      const signal = AbortSignal.timeout(LIST_MS)
-      const page = await database.readChanges({ since, limit: LIST_SIZE, waitMs: 0, signal, isBare: true })
-      if (!page) throw new Refusal('upstream_failed', { detail: 'CouchDB: the changes of users are not JSON' })
+      const page = await database.readChanges({ since, limit: LIST_SIZE, waitMs: 0, isBare: true })
+      if (!page) throw new Refusal('upstream_failed', { detail: 'CouchDB: a page of changes is larger than 4 MiB' })
       const documents = page.rows.flatMap((row) => readChange(row, prefix) ?? [])
       const names = documents.filter(({ reading }) => reading.kind !== 'deleted').map(({ name }) => name)
       const users = await Promise.all(names.map((name) => deps.directory.findUser(name)))
@@ -88,14 +87,15 @@ export const DIRECTORY_OPERATIONS = {
     reply: SOURCE,
     async run(deps, { body: { replace = false } }) {
       const { statements } = deps
-      const mirror = await readMirror(statements)
-      if (!mirror) {
+      const { progress } = (await readCopyState(statements)) ?? {}
+      if (!progress) {
         // throws if it cannot be reached, before the users wait for it
         await findAdoptionDeps(deps).database.countUsers()
-        await beginMirror(statements, { phase: 'adopting', replaces: replace })
-        deps.events.record('directory.moved', { target: 'CouchDB' })
-      } else if (mirror.progress.phase === 'adopting' && replace)
-        await changeMirror(statements, (progress) => ({ ...progress, replaces: true }))
+        await beginCopy(statements, { phase: 'adopting', replaces: replace })
+        deps.events.record('directory.move-begun', { target: 'CouchDB' })
+      } else if (progress.release || (replace && progress.phase === 'adopting'))
+        // a release that waits for changes is cancelled
+        await changeCopy(statements, ({ release, ...before }) => ({ ...before, ...(replace && { replaces: true }) }))
       return showSource(deps)
     },
   }),
@@ -104,12 +104,14 @@ export const DIRECTORY_OPERATIONS = {
     body: object({ 'now?': flag('Do not wait for changes that are not copied, as when CouchDB is lost.') }),
     reply: SOURCE,
     async run(deps, { body: { now = false } }) {
-      const { progress } = (await readMirror(deps.statements)) ?? {}
+      const { progress } = (await readCopyState(deps.statements)) ?? {}
       if (!progress) return showSource(deps)
       if (progress.phase === 'filling' && !now) throw new Refusal('conflict', { reason: NOT_COPIED })
       const release = now || hasOwnUsers(progress) ? 'now' : 'complete'
-      await changeMirror(deps.statements, (before) => ({ ...before, release }))
-      deps.events.record('directory.moved', { target: 'Cardea' })
+      if (progress.release !== release) {
+        await changeCopy(deps.statements, (before) => ({ ...before, release }))
+        deps.events.record('directory.move-begun', { target: 'Cardea' })
+      }
       return showSource(deps)
     },
   }),
@@ -117,7 +119,7 @@ export const DIRECTORY_OPERATIONS = {
 
 async function showSource(deps: OperationDeps) {
   const server = requireServer(deps)
-  const mirror = await readMirror(deps.statements)
+  const mirror = await readCopyState(deps.statements)
   const { parts } = await server.health()
   const problem = parts.find(({ name }) => name === HEALTH_NAME)?.problem
   const refused = await listRefusedDocuments(deps.statements, { limit: LIST_SIZE })
@@ -126,6 +128,7 @@ async function showSource(deps: OperationDeps) {
     phase: mirror?.progress.phase ?? 'none',
     done: mirror?.progress.done ?? 0,
     pending: mirror?.progress.pending ?? 0,
+    releasing: mirror?.progress.release !== undefined,
     ...(problem != null && { problem }),
     leftOut: refused.map(({ document, reason }) => ({ document, reason })),
   } as const

@@ -28,19 +28,8 @@ const NEEDS_UPSTREAM: Rule = {
       : undefined,
 }
 
-/** Each look at the feed takes a while. */
-const MIN_STALENESS_MS = 1000
-
-const NEEDS_TIME: Rule = {
-  about: ['directory.source', 'store.max-staleness'],
-  check: ({ values: { directory, store } }) =>
-    directory.source === 'couchdb' && store['max-staleness'] < MIN_STALENESS_MS
-      ? 'directory.source = couchdb needs store.max-staleness of at least 1 second'
-      : undefined,
-}
-
 export const couchdbUsersOptions = {
   rows: ROWS,
   sections: { directory: 'Where the users are.' },
-  rules: [NEEDS_UPSTREAM, NEEDS_TIME],
+  rules: [NEEDS_UPSTREAM],
 } satisfies ModuleOptions

@@ -15,7 +15,7 @@ export interface ReadUser {
   readonly roles: NonNullable<UserDraft['roles']>
   readonly members: NonNullable<UserDraft['members']>
   readonly isConflicted: boolean
-  /** The password is in the store only: CouchDB cannot verify it, and the document has none. */
+  /** The document has no password, and the store keeps the one that it has. */
   readonly isPasswordKept?: boolean
 }
 

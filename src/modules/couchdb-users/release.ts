@@ -3,13 +3,18 @@ import { nowSeconds } from '../../base/clock.ts'
 import { applyUpdate } from '../../directory/users/revisions.ts'
 import { withField } from '../../directory/users/user.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
-import { listRefusedDocuments, removeMirror } from './state.ts'
+import { listRefusedDocuments, removeCopy } from './state.ts'
 
-export async function releaseCopy(kernel: Pick<Kernel, 'store' | 'clock'>, prefix: string): Promise<undefined> {
+/** `holder`: has the lease. */
+export async function releaseCopy(
+  kernel: Pick<Kernel, 'store' | 'clock'>,
+  prefix: string,
+  holder: string,
+): Promise<undefined> {
   const { statements } = kernel.store
   for (const { document } of await listRefusedDocuments(statements))
     await disableWithheld(kernel, document.slice(prefix.length))
-  await removeMirror(statements)
+  await removeCopy(statements, holder)
 }
 
 /** No repair of a document can let the user in any more: an administrator enables it. */

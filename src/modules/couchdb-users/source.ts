@@ -1,55 +1,82 @@
 // The users of CouchDB as the source of the directory. Whether they are, the store knows: every process looks there.
 
+import { keepRepeating } from '../../base/sleep.ts'
 import { toIdPrefix } from '../../dialects/document/users/id.ts'
 import { askStore, type HealthCheck, type HealthProblem } from '../../observe/health.ts'
 import type { OpenedSource, SourceCore } from '../module.ts'
 import { createUsersDatabase } from './database.ts'
-import { type CopyView, type FollowDeps, NO_COPY, startFollowing } from './follow.ts'
+import { type CopyView, createFollower, type FollowDeps } from './follow.ts'
 import { createPasswordForms } from './password-forms.ts'
-import { beginMirror, countRefused, HEALTH_NAME, hasOwnUsers, type Phase, readMirror } from './state.ts'
+import {
+  beginCopy,
+  type CopyState,
+  countRefused,
+  HEALTH_NAME,
+  hasOwnUsers,
+  type Phase,
+  readCopyState,
+} from './state.ts'
 import { createWriteThrough } from './write-through.ts'
 
 export async function openCouchdbUsers(core: SourceCore): Promise<OpenedSource> {
-  const { config, kernel, findDatabase, isCommand } = core
-  const { statements } = kernel.store
-  const isWanted = config.get().directory.source === 'couchdb'
-  if (isWanted) await beginMirror(statements, { phase: 'filling' })
-  const mirror = await readMirror(statements)
-  let view: CopyView = { ...NO_COPY, progress: mirror?.progress }
-  let applying: FollowDeps | undefined
-  const { chttpd_auth: auth, document } = config.get()
+  const { config, kernel, findDatabase } = core
+  const { chttpd_auth: auth, document, directory: wanted } = config.get()
+  if (wanted.source === 'couchdb') await beginCopy(kernel.store.statements, { phase: 'filling' })
+  const known = await readCopyState(kernel.store.statements)
+  const seen = createSeen(known, core)
+  const { isOwn, isStale, maxStalenessMs } = seen
   const database = createUsersDatabase(findDatabase, auth.authentication_db)
   const prefix = toIdPrefix(document.name)
-  const isOwn = () => view.progress === undefined
-  const isFeedStale = () =>
-    view.freshAtMs === undefined || performance.now() - view.freshAtMs > config.get().store['max-staleness']
-  // a command is the owner's, who signs in nowhere
-  const isStale = () => !isCommand && !hasOwnUsers(view.progress) && isFeedStale()
   const passwords = createPasswordForms(database)
+  let applying: FollowDeps | undefined
   const findApplyDeps = () => applying
-  const writing = createWriteThrough({ kernel, database, prefix, isOwn, isStale, ...passwords, findApplyDeps })
-  const check = createCheck(() => view, isStale, kernel.store)
+  const writing = createWriteThrough({ kernel, database, prefix, isStale, ...passwords, findApplyDeps })
+  const check = createCheck(seen, kernel.store)
   return {
     isStale,
     upgradesHashes: () => isOwn() || config.get().directory['upgrade-hashes'],
     toHashParameters: async (configured) => (isOwn() ? configured : passwords.toHashParameters(configured)),
     wrap: writing.wrap,
-    listChecks: () => (isOwn() ? (isWanted ? [NOT_ADOPTED] : []) : [check]),
+    listChecks: () => (isOwn() ? (wanted.source === 'couchdb' ? [NOT_ADOPTED] : []) : [check]),
     start(directory) {
-      applying = {
-        kernel,
-        database,
-        directory,
-        prefix,
-        hasFoldedNames: () => config.get().auth.names === 'folded',
-        isVerifiable: passwords.isVerifiable,
-        settle: writing.settle,
-        maxStalenessMs: () => config.get().store['max-staleness'],
-      }
-      return startFollowing(applying, mirror, (now) => {
-        view = now
-      })
+      const { isVerifiable } = passwords
+      const hasFoldedNames = () => config.get().auth.names === 'folded'
+      const common = { kernel, database, directory, prefix, maxStalenessMs }
+      applying = { ...common, hasFoldedNames, isVerifiable, settle: writing.settle }
+      return repeat(createFollower(applying, known, seen.show))
     },
+  }
+}
+
+function repeat({ attempt, end }: ReturnType<typeof createFollower>): { stop(): Promise<void> } {
+  const stopRepeating = keepRepeating(attempt)
+  return {
+    async stop() {
+      await stopRepeating()
+      await end()
+    },
+  }
+}
+
+/** Each look at the feed takes a while. */
+const MIN_STALENESS_MS = 1000
+
+type Seen = ReturnType<typeof createSeen>
+
+/** What this process has seen of the copy, and what follows from it. */
+function createSeen(known: CopyState | undefined, { config, isCommand }: SourceCore) {
+  let view: CopyView = { progress: known?.progress, freshAtMs: undefined, problem: undefined }
+  const maxStalenessMs = () => Math.max(MIN_STALENESS_MS, config.get().store['max-staleness'])
+  const isFeedStale = () => view.freshAtMs === undefined || performance.now() - view.freshAtMs > maxStalenessMs()
+  return {
+    maxStalenessMs,
+    get: () => view,
+    show: (now: CopyView): void => {
+      view = now
+    },
+    isOwn: () => view.progress === undefined,
+    // a command is the owner's, who signs in nowhere
+    isStale: () => !isCommand && !hasOwnUsers(view.progress) && isFeedStale(),
   }
 }
 
@@ -64,14 +91,10 @@ const NOT_ADOPTED: HealthCheck = {
 }
 
 /** Until the first copy is complete, or while it is too old, the server is not ready. */
-const createCheck = (
-  view: () => CopyView,
-  isStale: () => boolean,
-  store: SourceCore['kernel']['store'],
-): HealthCheck => ({
+const createCheck = (seen: Seen, store: SourceCore['kernel']['store']): HealthCheck => ({
   name: HEALTH_NAME,
   async find() {
-    const problem = findProblem(view(), isStale())
+    const problem = findProblem(seen.get(), seen.isStale())
     if (problem) return problem
     const { 'left-out': leftOut, conflict } = await askStore(countRefused(store.statements), NONE)
     const reasons = [
@@ -85,9 +108,9 @@ const createCheck = (
 const NONE = { 'left-out': 0, conflict: 0 }
 
 const WHAT_IS_DONE: Readonly<Record<Phase, string>> = {
-  adopting: 'users are being written to CouchDB',
-  filling: 'users are being copied, changes that are read',
-  comparing: 'users are being compared, changes that are read',
+  adopting: 'writing users to CouchDB: users written',
+  filling: 'copying users from CouchDB: changes read',
+  comparing: 'comparing all users with CouchDB: changes read',
   following: '',
 }
 
@@ -99,6 +122,7 @@ function findProblem({ progress, problem }: CopyView, isStale: boolean): HealthP
 }
 
 function describeProgress(progress: CopyView['progress']): string | undefined {
+  if (progress?.release) return 'the users are being moved to Cardea: changes of their documents wait'
   if (!progress || progress.phase === 'following') return undefined
-  return `${WHAT_IS_DONE[progress.phase]}: ${progress.done} of ${progress.done + progress.pending}`
+  return `${WHAT_IS_DONE[progress.phase]} ${progress.done} of ${progress.done + progress.pending}`
 }

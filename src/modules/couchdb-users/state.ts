@@ -33,6 +33,8 @@ export interface CopyProgress {
   readonly replaces?: boolean
   /** The users were the store's own until now: they are served while they are compared. */
   readonly isAdopted?: true
+  /** While comparing: users that the database no longer has were removed. */
+  readonly isSwept?: true
   /** The users become the store's own: when the copy has all changes, or at once. Until then they are not changed here. */
   readonly release?: 'complete' | 'now'
   /** The newest entry of the checkpoint that was written before them. Empty: none yet. */
@@ -42,7 +44,7 @@ export interface CopyProgress {
   readonly pending: number
 }
 
-export interface MirrorState {
+export interface CopyState {
   readonly holder: string
   /** The database had no other changes than those in the store; 0: it was never so. */
   readonly freshMs: number
@@ -59,7 +61,7 @@ export interface RefusedDocument {
 const STATEMENTS = toStatements(
   {
     claim: `UPDATE cardea_mirror SET holder = $1, until_ms = $2 WHERE data <> '' AND (holder = $1 OR until_ms <= $3)`,
-    release: 'UPDATE cardea_mirror SET until_ms = 0 WHERE holder = $1',
+    endLease: 'UPDATE cardea_mirror SET until_ms = 0 WHERE holder = $1',
     // without data: a copy that was to begin
     read: "SELECT holder, fresh_ms, data FROM cardea_mirror WHERE data <> ''",
     begin: `INSERT INTO cardea_mirror (id, holder, until_ms, fresh_ms, data) VALUES (1, '', 0, 0, $1)
@@ -67,7 +69,7 @@ const STATEMENTS = toStatements(
     // the process that follows has lost the lease: what it does by the state before is undone
     change: "UPDATE cardea_mirror SET holder = '', until_ms = 0, data = $1 WHERE data = $2 RETURNING id",
     advance: `UPDATE cardea_mirror SET until_ms = $2, fresh_ms = $3, data = $4 WHERE holder = $1 RETURNING id`,
-    remove: 'DELETE FROM cardea_mirror',
+    remove: 'DELETE FROM cardea_mirror WHERE holder = $1 RETURNING id',
     removeAllIntents: 'DELETE FROM cardea_mirror_intents',
     putRefused: `INSERT INTO cardea_mirror_refused (document, kind, reason) VALUES ($1, $2, $3)
       ON CONFLICT (document) DO UPDATE SET kind = excluded.kind, reason = excluded.reason`,
@@ -87,17 +89,17 @@ const MAX_LISTED = 1_000_000
 const LEASE_MS = 10_000
 
 /** Makes this process the one that follows, unless another one is. */
-export async function claimMirror(statements: Engine, holder: string, nowMs: number): Promise<MirrorState | undefined> {
+export async function claimLease(statements: Engine, holder: string, nowMs: number): Promise<CopyState | undefined> {
   await statements.ask(one(STATEMENTS.claim, holder, nowMs + LEASE_MS, nowMs))
-  return readMirror(statements)
+  return readCopyState(statements)
 }
 
 /** Lets another process follow at once. */
-export const releaseMirror = async (statements: Engine, holder: string): Promise<void> =>
-  void (await statements.ask(one(STATEMENTS.release, holder)))
+export const endLease = async (statements: Engine, holder: string): Promise<void> =>
+  void (await statements.ask(one(STATEMENTS.endLease, holder)))
 
 /** `undefined`: the users of the store are its own. */
-export async function readMirror(statements: Engine): Promise<MirrorState | undefined> {
+export async function readCopyState(statements: Engine): Promise<CopyState | undefined> {
   const [row] = await statements.ask(one(STATEMENTS.read))
   return row && { holder: textOf(row, 'holder'), freshMs: numberOf(row, 'fresh_ms'), progress: readProgress(row) }
 }
@@ -106,7 +108,7 @@ export async function readMirror(statements: Engine): Promise<MirrorState | unde
 const readProgress = (row: Row): CopyProgress => JSON.parse(textOf(row, 'data'))
 
 /** From now on the users of the store are a copy. `filling`: only if there are none. */
-export const beginMirror = (statements: Engine, begun: Pick<CopyProgress, 'phase' | 'replaces'>): Promise<void> =>
+export const beginCopy = (statements: Engine, begun: Pick<CopyProgress, 'phase' | 'replaces'>): Promise<void> =>
   statements.transact(function* () {
     const { users } = yield* lockCounters()
     if (begun.phase === 'filling' && users > 0) return
@@ -117,12 +119,12 @@ export const beginMirror = (statements: Engine, begun: Pick<CopyProgress, 'phase
   })
 
 /** Tells the process that follows what to do, whatever it does meanwhile. Returns `false` if there is no copy by now. */
-export async function changeMirror(
+export async function changeCopy(
   statements: Engine,
   change: (progress: CopyProgress) => CopyProgress,
 ): Promise<boolean> {
   for (;;) {
-    const { progress: before } = (await readMirror(statements)) ?? {}
+    const { progress: before } = (await readCopyState(statements)) ?? {}
     if (!before) return false
     const rows = await statements.ask(one(STATEMENTS.change, JSON.stringify(change(before)), JSON.stringify(before)))
     if (rows.length > 0) return true
@@ -133,10 +135,11 @@ export async function changeMirror(
 export const hasOwnUsers = (progress: CopyProgress | undefined): boolean =>
   progress === undefined || progress.phase === 'adopting' || (progress.phase === 'comparing' && !!progress.isAdopted)
 
-/** From now on the users of the store are its own. */
-export const removeMirror = async (statements: Engine): Promise<void> =>
+/** From now on the users of the store are its own. Throws if another process follows by now. */
+export const removeCopy = async (statements: Engine, holder: string): Promise<void> =>
   statements.transact(function* () {
-    yield one(STATEMENTS.remove)
+    const [row] = yield one(STATEMENTS.remove, holder)
+    if (!row) throw new LeaseLost('another process follows the users by now')
     yield one(STATEMENTS.removeAllRefused)
     yield one(STATEMENTS.removeAllIntents)
   })
@@ -168,7 +171,7 @@ export interface Advance {
 }
 
 /** Throws, so that the transaction is undone, if another process follows by now. */
-export function* advanceMirror(advance: Advance): StoreSteps<void> {
+export function* advanceCopy(advance: Advance): StoreSteps<void> {
   const { holder, nowMs, freshMs, progress, refused = [], accepted = [] } = advance
   const [row] = yield one(STATEMENTS.advance, holder, nowMs + LEASE_MS, freshMs, JSON.stringify(progress))
   if (!row) throw new LeaseLost('another process follows the users by now')
@@ -187,7 +190,7 @@ function toKey(id: string): string {
   return `${toStorable(id.slice(0, 100))}… (SHA-256 ${createHash('sha256').update(JSON.stringify(id)).digest('hex')})`
 }
 
-/** No name that Cardea accepts is so long. */
+/** A shortened id cannot be asked for: CouchDB would say that it does not exist. */
 export const isWholeId = ({ document }: RefusedDocument): boolean => !/… \(SHA-256 [0-9a-f]{64}\)$/.test(document)
 
 /** The part of the health. */

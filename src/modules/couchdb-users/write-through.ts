@@ -13,19 +13,17 @@ import { type UserRecord, withField } from '../../directory/users/user.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
 import { isUsable, PASSWORD_MEMBERS, type StoredPassword, toDocumentMembers } from '../../passwords/schemes.ts'
 import { type ApplyDeps, planCurrent, toWrite } from './apply.ts'
-import { isUnknown, toUnknown, type UsersDatabase, type WrittenDocument } from './database.ts'
+import { mayBeWritten, toUnconfirmed, type UsersDatabase, type WrittenDocument } from './database.ts'
 import { noteIntent, removeIntent } from './intents.ts'
 import { mergeWritten, withGivenRevision } from './merge.ts'
 import { isLimited } from './password-forms.ts'
-import { readMirror, requireOwnUsers, UsersAreCopied } from './state.ts'
+import { readCopyState, requireOwnUsers, UsersAreCopied } from './state.ts'
 
 export interface WriteThroughDeps {
   readonly kernel: Pick<Kernel, 'store' | 'clock'>
   readonly database: UsersDatabase
   /** What the ids of user documents begin with. */
   readonly prefix: string
-  /** Whether the users are the store's own, as far as this process knows. */
-  isOwn(): boolean
   isStale(): boolean
   /** Throws if CouchDB cannot verify the password that the record has. */
   requireVerifiable(record: UserRecord, before: UserRecord | undefined): Promise<void>
@@ -71,7 +69,7 @@ export function createWriteThrough(deps: WriteThroughDeps) {
       if (outcome.kind !== 'written') await removeIntent(statements, record.name, body)
       return outcome
     } catch (cause) {
-      throw toUnknown(cause)
+      throw toUnconfirmed(cause)
     }
   }
 
@@ -79,7 +77,7 @@ export function createWriteThrough(deps: WriteThroughDeps) {
   const writeIntended = async (id: string, name: string, body: Members): Promise<WrittenDocument> => {
     const done = await database.writeDocument(id, body).catch((cause) => ({ kind: 'failed', cause }) as const)
     if (done.kind === 'written') return done
-    if (done.kind === 'conflict' || !isUnknown(done.cause)) await removeIntent(statements, name, body)
+    if (done.kind === 'conflict' || !mayBeWritten(done.cause)) await removeIntent(statements, name, body)
     if (done.kind === 'failed') throw done.cause
     return done
   }
@@ -117,8 +115,7 @@ export function createWriteThrough(deps: WriteThroughDeps) {
     },
     wrap(store: Store): Store {
       const writeUsers = async (writes: readonly UserWrite[]): Promise<readonly UserWriteOutcome[]> => {
-        const isOwn = deps.isOwn() || !(await readMirror(statements))
-        const own = isOwn ? await writeOwn(writes) : undefined
+        const own = (await readCopyState(statements)) ? undefined : await writeOwn(writes)
         if (own) return own
         const outcomes: UserWriteOutcome[] = []
         // CouchDB has no transaction of several documents: each is written by itself
@@ -158,7 +155,7 @@ const losesLimits = (before: UserRecord | undefined, after: UserRecord): boolean
 
 async function requireReady({ kernel, isStale }: WriteThroughDeps, stored: Stored | undefined): Promise<void> {
   if (isStale()) throw new Refusal('store_unavailable', { reason: STALE })
-  const { progress } = (await readMirror(kernel.store.statements)) ?? {}
+  const { progress } = (await readCopyState(kernel.store.statements)) ?? {}
   if (!progress || progress.phase === 'filling') throw new Refusal('store_unavailable', { reason: NOT_COPIED })
   if (progress.phase === 'adopting' || progress.release) throw new Refusal('store_unavailable', { reason: MOVING })
   if (stored?.record.kind === 'user' && stored.record.isWithheld) throw new Refusal('forbidden', { reason: WITHHELD })

@@ -5,15 +5,8 @@ import { isJsonObject } from '../../base/json.ts'
 import { PROGRAM } from '../../directory/caller.ts'
 import type { Directory } from '../../directory/directory.ts'
 import { ALL, SYSTEM_DATABASE } from '../../directory/grants.ts'
-import {
-  type Ask,
-  findTextMember,
-  refuse,
-  requireNames,
-  requireStatus,
-  type ServerReply,
-  type UserDatabaseServer,
-} from './server.ts'
+import { findTextMember, requireStatus, type ServerReply } from '../reply.ts'
+import { type Ask, refuse, requireNames, type UserDatabaseServer } from './server.ts'
 
 const SERVER = 'ArangoDB'
 const API = `/_db/${SYSTEM_DATABASE}/_api`

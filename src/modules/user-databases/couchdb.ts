@@ -2,15 +2,8 @@
 import { Refusal } from '../../base/errors.ts'
 import { isJsonObject, type Members } from '../../base/json.ts'
 import { ADMIN_ROLE } from '../../directory/identity.ts'
-import {
-  type Ask,
-  findTextMember,
-  refuse,
-  requireNames,
-  requireStatus,
-  type ServerReply,
-  type UserDatabaseServer,
-} from './server.ts'
+import { findTextMember, requireStatus, type ServerReply } from '../reply.ts'
+import { type Ask, refuse, requireNames, type UserDatabaseServer } from './server.ts'
 import type { Claim } from './wishes.ts'
 
 const SERVER = 'CouchDB'

@@ -19,7 +19,7 @@ export const userDatabasesOptions = {
     }),
     'user-databases.on-delete': live(oneWordOf(['keep', 'remove']), 'keep', {
       help: 'What happens to the database of a user that is deleted.',
-      more: 'keep: the name is removed from its _security. remove: the database is deleted. With directory.source = couchdb, a deletion that Cardea has not seen keeps it.',
+      more: 'keep: the name is removed from its _security. remove: the database is deleted. While the users are in CouchDB, a deletion that Cardea has not seen keeps it.',
     }),
     'user-databases.shards': live(whole(0, 1024), 0, {
       help: 'Shards of a new database in CouchDB (q). 0: as many as CouchDB makes by default.',

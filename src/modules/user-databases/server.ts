@@ -1,6 +1,5 @@
 // What the code for both database servers shares.
 import { Refusal } from '../../base/errors.ts'
-import { isJsonObject } from '../../base/json.ts'
 import { CARDEA } from '../../directory/identity.ts'
 import type { AskedDatabase } from '../module.ts'
 import type { Claim } from './wishes.ts'
@@ -51,23 +50,8 @@ export const createAsk =
     return database.askAs(CARDEA, { path, maxBytes: MAX_REPLY_BYTES, ...more })
   }
 
-export type ServerReply = Awaited<ReturnType<Ask>>
-
-/** Throws unless the reply has one of these statuses. */
-export function requireStatus(server: string, what: string, reply: ServerReply, ...expected: number[]): ServerReply {
-  if (expected.includes(reply.status)) return reply
-  const given = [findTextMember(reply.body, 'reason'), findTextMember(reply.body, 'errorMessage')].find(Boolean)
-  const detail = `${server}: ${what}: status ${reply.status}${given === undefined ? '' : `, ${given}`}`
-  throw new Refusal('upstream_failed', { detail })
-}
-
 /** The list of names that a server has returned. */
 export function requireNames(server: string, value: unknown): readonly string[] {
   if (Array.isArray(value) && value.every((name) => typeof name === 'string')) return value
   throw new Refusal('upstream_failed', { detail: `${server} returned no list of names` })
-}
-
-export const findTextMember = (body: unknown, name: string): string | undefined => {
-  const value = isJsonObject(body) ? body[name] : undefined
-  return typeof value === 'string' ? value : undefined
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { it } from 'node:test'
 import { SILENT_LOG } from '../../../src/base/log.ts'
 import { COUCHDB_USERS_CHECK } from '../../../src/modules/couchdb-users/checks.ts'
-import { advanceMirror, beginMirror, claimMirror, removeMirror } from '../../../src/modules/couchdb-users/state.ts'
+import { advanceCopy, beginCopy, claimLease, removeCopy } from '../../../src/modules/couchdb-users/state.ts'
 import { openStore } from '../../../src/store/create-store.ts'
 import { openAskedDatabases } from '../../../src/wiring/upstreams.ts'
 import { read } from '../../config/given.ts'
@@ -20,15 +20,13 @@ it('a check names unknown administrators, documents that are left out, and confl
   await once(couchdb.listen(0, '127.0.0.1'), 'listening')
   const url = `sqlite:${join(makeFolder(t), 'store.db')}`
   const store = await openStore(url, { log: SILENT_LOG })
-  await beginMirror(store.statements, { phase: 'filling' })
-  await claimMirror(store.statements, 'a', 0)
+  await beginCopy(store.statements, { phase: 'filling' })
+  await claimLease(store.statements, 'a', 0)
   const refused = [
     { document: 'org.couchdb.user:odd', kind: 'left-out', reason: 'A reason.' },
     { document: 'org.couchdb.user:both', kind: 'conflict', reason: 'It has conflicts.' },
   ] as const
-  await store.writeUsersWith([], () =>
-    advanceMirror({ holder: 'a', nowMs: 1, freshMs: 0, progress: PROGRESS, refused }),
-  )
+  await store.writeUsersWith([], () => advanceCopy({ holder: 'a', nowMs: 1, freshMs: 0, progress: PROGRESS, refused }))
   await store.close()
   const upstream = `document = http://127.0.0.1:${(couchdb.address() as AddressInfo).port}`
   const ini = `[store]\nurl = ${url}\n[upstream]\n${upstream}\ndocument-secret = ${UPSTREAM_SECRET}\n[admins]\nadmin = pw\n`
@@ -51,7 +49,7 @@ it('a check names unknown administrators, documents that are left out, and confl
   const [problem, ...others] = await find()
   assert.deepEqual([problem?.[0], others], ['problem', documents])
   const released = await openStore(url, { log: SILENT_LOG })
-  await removeMirror(released.statements)
+  await removeCopy(released.statements, 'a')
   await released.close()
-  assert.deepEqual(await find(), [['ok', 'none: the users are those of Cardea', undefined]])
+  assert.deepEqual(await find(), [['ok', 'no copy of them is in the store', undefined]])
 })

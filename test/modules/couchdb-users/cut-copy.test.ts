@@ -11,8 +11,8 @@ import { applyUpdate } from '../../../src/directory/users/revisions.ts'
 import type { User } from '../../../src/directory/users/user.ts'
 import { openKernel } from '../../../src/kernel/kernel.ts'
 import { createUsersDatabase } from '../../../src/modules/couchdb-users/database.ts'
-import { type CopyView, createFollower, NO_COPY } from '../../../src/modules/couchdb-users/follow.ts'
-import { beginMirror } from '../../../src/modules/couchdb-users/state.ts'
+import { type CopyView, createFollower } from '../../../src/modules/couchdb-users/follow.ts'
+import { beginCopy } from '../../../src/modules/couchdb-users/state.ts'
 import { createWriteThrough } from '../../../src/modules/couchdb-users/write-through.ts'
 import { KERNEL_ROWS } from '../../../src/modules.ts'
 import { toFullMembers } from '../../../src/passwords/schemes.ts'
@@ -100,7 +100,7 @@ async function openScene(scope: Scope) {
   const ini = `[store]\nurl = sqlite::memory:\n[upstream]\ndocument = ${url}\ndocument-secret = ${UPSTREAM_SECRET}\n`
   const { values } = read({ ini }).settings
   const kernel = await openKernel(values, { rows: KERNEL_ROWS, log: SILENT_LOG })
-  await beginMirror(kernel.store.statements, { phase: 'filling' })
+  await beginCopy(kernel.store.statements, { phase: 'filling' })
   const databases = await openAskedDatabases(values, SILENT_LOG)
   const states: (readonly object[])[] = []
   const store: OpenStore = {
@@ -121,7 +121,7 @@ async function openScene(scope: Scope) {
     hasFoldedNames: () => false,
     maxStalenessMs: () => 60_000,
   }
-  const views: CopyView[] = [NO_COPY]
+  const views: CopyView[] = []
   const follower = createFollower(deps, undefined, (view) => void views.push(view))
   scope.after(async () => {
     await follower.end()

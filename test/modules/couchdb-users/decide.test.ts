@@ -119,7 +119,7 @@ describe('a document with another password', () => {
         ],
         toHash('t'),
       ),
-      'renew',
+      'replace-user',
     ],
     [
       'after a revision that is not known any more',
@@ -131,9 +131,9 @@ describe('a document with another password', () => {
         ],
         toHash('t'),
       ),
-      'renew',
+      'replace-user',
     ],
-    ['of another history', ofDatabase(toRevision(2, 'b'), [], toHash('t')), 'renew'],
+    ['of another history', ofDatabase(toRevision(2, 'b'), [], toHash('t')), 'replace-user'],
   ]
   for (const [title, document, kind] of rows)
     it(`${title}: ${kind}`, () => {
@@ -148,8 +148,8 @@ describe('a document with another password', () => {
       [toRevision(4), 'deleted'],
       [toRevision(3), 'available'],
     ])
-    assert.equal(decide(stored, deleted, NOW).kind, 'renew')
-    assert.equal(decide(stored, ofDatabase(toRevision(2, 'b'), []), NOW).kind, 'renew')
+    assert.equal(decide(stored, deleted, NOW).kind, 'replace-user')
+    assert.equal(decide(stored, ofDatabase(toRevision(2, 'b'), []), NOW).kind, 'replace-user')
   })
 
   it('of a restored database is that of the user who had the revision before', () => {
@@ -168,7 +168,7 @@ describe('a document with another password', () => {
       assert.equal(back.id, first.id)
       assert.ok(back.sessionEpoch.generation > first.sessionEpoch.generation)
     }
-    assert.equal(decide({ sequence: 8, record: later }, ofDatabase(toRevision(4, 'b'), []), NOW).kind, 'renew')
+    assert.equal(decide({ sequence: 8, record: later }, ofDatabase(toRevision(4, 'b'), []), NOW).kind, 'replace-user')
   })
 
   it('of the other side of a conflict is that of the same user, unless it may have been deleted there', () => {
@@ -183,7 +183,7 @@ describe('a document with another password', () => {
     assert.equal(after.id, first.id)
     assert.ok(after.sessionEpoch.generation > first.sessionEpoch.generation)
     assert.deepEqual(after.document.ancestors, ['b'.repeat(32), 'a'.repeat(32)])
-    for (const status of ['deleted', 'missing']) assert.equal(decide(here, there(status), NOW).kind, 'renew')
+    for (const status of ['deleted', 'missing']) assert.equal(decide(here, there(status), NOW).kind, 'replace-user')
   })
 
   it('that cannot be used says nothing about whose document it is', () => {
@@ -195,7 +195,7 @@ describe('a document with another password', () => {
     const refused = requireRecord(decide(stored, ofDatabase(toRevision(5), after, bad), NOW))
     assert.deepEqual([refused.isWithheld, refused.document.revision], [true, toRevision(3)])
     const repaired = ofDatabase(toRevision(6), [[toRevision(5), 'available'], ...after], toHash('t'))
-    assert.equal(decide({ sequence: 8, record: refused }, repaired, NOW).kind, 'renew')
+    assert.equal(decide({ sequence: 8, record: refused }, repaired, NOW).kind, 'replace-user')
     const own = requireRecord(decide(stored, ofDatabase(toRevision(4), [[toRevision(3), 'available']], bad), NOW))
     assert.equal(own.document.revision, toRevision(4))
     const again = requireRecord(decide({ sequence: 8, record: own }, ofFeed(toRevision(5)), NOW))
@@ -205,7 +205,7 @@ describe('a document with another password', () => {
   it('is that of another user after the deletion', () => {
     const document = ofDatabase(toRevision(2, 'b'), [], toHash('t'))
     const decision = decide(stored, document, NOW)
-    assert.ok(decision.kind === 'renew')
+    assert.ok(decision.kind === 'replace-user')
     const record = requireRecord(decide({ sequence: 8, record: decision.record }, document, NOW))
     assert.notEqual(record.id, first.id)
     assert.equal(record.document.revision, toRevision(2, 'b'))

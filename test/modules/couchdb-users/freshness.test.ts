@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createFreshness, toPauses } from '../../../src/modules/couchdb-users/follow.ts'
+import { createFreshness } from '../../../src/modules/couchdb-users/follow.ts'
+import { toPauses } from '../../../src/modules/couchdb-users/pages.ts'
 
 test('the age of a copy follows no jump of the clock', (t) => {
   t.mock.method(performance, 'now', () => 2_000_000)

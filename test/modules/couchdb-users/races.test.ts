@@ -3,22 +3,23 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { Refusal } from '../../../src/base/errors.ts'
 import { SILENT_LOG } from '../../../src/base/log.ts'
+import { keepRepeating } from '../../../src/base/sleep.ts'
 import type { Store } from '../../../src/directory/store-port/store.ts'
 import { applyUpdate, revisionOf, toNewUser } from '../../../src/directory/users/revisions.ts'
 import type { User } from '../../../src/directory/users/user.ts'
 import { openKernel } from '../../../src/kernel/kernel.ts'
-import { toUnknown, type UsersDatabase } from '../../../src/modules/couchdb-users/database.ts'
+import { toUnconfirmed, type UsersDatabase } from '../../../src/modules/couchdb-users/database.ts'
 import { decide } from '../../../src/modules/couchdb-users/decide.ts'
-import { startFollowing } from '../../../src/modules/couchdb-users/follow.ts'
+import { createFollower, type FollowDeps } from '../../../src/modules/couchdb-users/follow.ts'
 import { hasIntents, noteIntent } from '../../../src/modules/couchdb-users/intents.ts'
 import { readCurrent } from '../../../src/modules/couchdb-users/reading.ts'
 import {
-  beginMirror,
+  beginCopy,
   type CopyProgress,
-  changeMirror,
+  changeCopy,
   listRefusedDocuments,
-  readMirror,
-  removeMirror,
+  readCopyState,
+  removeCopy,
 } from '../../../src/modules/couchdb-users/state.ts'
 import { createWriteThrough } from '../../../src/modules/couchdb-users/write-through.ts'
 import { KERNEL_ROWS } from '../../../src/modules.ts'
@@ -126,7 +127,6 @@ async function openScene(scope: Scope) {
   const openWriter = () =>
     createWriteThrough({
       ...applying,
-      isOwn: () => false,
       isStale: () => false,
       requireVerifiable: async () => {},
       findApplyDeps: () => applying,
@@ -134,8 +134,7 @@ async function openScene(scope: Scope) {
   const revision = async () => revisionOf((await store.findUser('ada'))?.record)
   /** Follows until ada has what CouchDB got, and returns her. */
   const followAda = async (): Promise<User> => {
-    const following = startFollowing({ ...applying, kernel }, undefined, () => {})
-    scope.after(() => following.stop())
+    follow(scope, { ...applying, kernel })
     await waitUntil(async () => (await revision()) === toRevision(5))
     return (await requireUser(store)).record
   }
@@ -162,9 +161,21 @@ const MAYBE = { reason: /may have been made/ }
 
 const PROGRESS = { copy: 'c', phase: 'comparing', since: '0', checkpoint: '', done: 0, pending: 0 } as const
 
+type Follower = Parameters<typeof createFollower>
+
+/** Follows until the test ends. */
+function follow(scope: Scope, deps: FollowDeps, show: Follower[2] = () => {}, known: Follower[1] = undefined): void {
+  const { attempt, end } = createFollower(deps, known, show)
+  const stopRepeating = keepRepeating(attempt)
+  scope.after(async () => {
+    await stopRepeating()
+    await end()
+  })
+}
+
 async function setProgress({ statements }: OpenStore, progress: CopyProgress): Promise<void> {
-  await beginMirror(statements, { phase: 'adopting' })
-  await changeMirror(statements, () => progress)
+  await beginCopy(statements, { phase: 'adopting' })
+  await changeCopy(statements, () => progress)
 }
 
 it('a write that finds a newer document leaves what another node has stored meanwhile', async (t) => {
@@ -185,10 +196,9 @@ it('a comparison of all users leaves what was stored meanwhile, and so the grant
   const before = await store.findUser('ada')
   whileRead(6)
   let phase: string | undefined
-  const following = startFollowing({ ...applying, kernel }, undefined, ({ progress }) => {
+  follow(t, { ...applying, kernel }, ({ progress }) => {
     phase = progress?.phase
   })
-  t.after(() => following.stop())
   await waitUntil(async () => phase === 'following')
   assert.equal(await revision(), toRevision(6))
   const idOf = (stored: typeof before) => (stored?.record.kind === 'user' ? stored.record.id : 'none')
@@ -198,12 +208,11 @@ it('a comparison of all users leaves what was stored meanwhile, and so the grant
 it('users who were a copy do not count as own while the store cannot be read', async (t) => {
   const { kernel, store, applying } = await openScene(t)
   await setProgress(store, PROGRESS)
-  const known = await readMirror(store.statements)
+  const known = await readCopyState(store.statements)
   const statements = { ...store.statements, ask: async () => Promise.reject(new Refusal('store_unavailable')) }
   const failing = { ...kernel, store: { ...store, statements } }
   const views: unknown[] = []
-  const following = startFollowing({ ...applying, kernel: failing }, known, ({ progress }) => views.push(progress))
-  t.after(() => following.stop())
+  follow(t, { ...applying, kernel: failing }, ({ progress }) => views.push(progress), known)
   await waitUntil(async () => views.length > 0)
   assert.deepEqual(views[0], PROGRESS)
 })
@@ -230,8 +239,7 @@ it('the next page is read while one is stored, and read again if that one was no
   }
   const database = { ...applying.database, readChanges }
   const slow = { ...kernel, store: { ...store, writeUsersWith } }
-  const following = startFollowing({ ...applying, database, kernel: slow }, undefined, () => {})
-  t.after(() => following.stop())
+  follow(t, { ...applying, database, kernel: slow })
   await waitUntil(async () => (await store.findUser('eve')) !== undefined)
   assert.deepEqual(asked.slice(0, 4), ['0', '1', '0', '1'])
   assert.ok(await store.findUser('bob'))
@@ -243,8 +251,7 @@ it('a document with conflicts is of a user who can sign in, if CouchDB lets such
   const doc = { ...toRead(1, 'bob'), _conflicts: [`1-${'f'.repeat(32)}`] }
   state.rows.push({ id: toId('bob'), changes: [{ rev: toRevision(1) }], doc })
   const database = { ...applying.database, allowsConflicts: async () => true }
-  const following = startFollowing({ ...applying, database, kernel }, undefined, () => {})
-  t.after(() => following.stop())
+  follow(t, { ...applying, database, kernel })
   await waitUntil(async () => (await store.findUser('bob')) !== undefined)
   const record = (await store.findUser('bob'))?.record
   assert.equal(record?.kind === 'user' && record.isWithheld, undefined)
@@ -258,8 +265,7 @@ it('a record that is damaged keeps no other change from the store', async (t) =>
   await store.statements.ask(one(damage, 'ada'))
   for (const name of ['ada', 'bob'])
     state.rows.push({ id: toId(name), changes: [{ rev: toRevision(5) }], doc: toRead(5, name) })
-  const following = startFollowing({ ...applying, kernel }, undefined, () => {})
-  t.after(() => following.stop())
+  follow(t, { ...applying, kernel })
   await waitUntil(async () => (await store.findUser('bob')) !== undefined)
   const reason = 'The record in the store is damaged.'
   assert.deepEqual(await listRefusedDocuments(store.statements), [{ document: toId('ada'), kind: 'left-out', reason }])
@@ -281,8 +287,7 @@ it('what only Cardea knows of a written user is not lost if the process ends bef
   const changed = { ...stored.record, password: readDocumentPassword(hashPassword('new')) }
   const ada = applyUpdate(stored.record, changed, { nowSeconds: 2000, mustChangePassword: true })
   await assert.rejects(ending.writeUser({ expected: stored.sequence, record: ada }), MAYBE)
-  const following = startFollowing({ ...applying, kernel }, undefined, () => {})
-  t.after(() => following.stop())
+  follow(t, { ...applying, kernel })
   const find = async (name: string) => {
     const record = (await store.findUser(name))?.record
     return record?.kind === 'user' ? record : undefined
@@ -306,7 +311,7 @@ it('what only Cardea knows of a written user is not lost if the process ends bef
 
 for (const [reply, refusal] of [
   ['refuses to enable', new Refusal('forbidden', { reason: 'CouchDB: no' })],
-  ['does not confirm as enabled', toUnknown('status 503')],
+  ['does not confirm as enabled', toUnconfirmed('status 503')],
 ] as const)
   it(`a user whom CouchDB ${reply} stays disabled when another client edits the document`, async (t) => {
     const { store, openWriter, state, bringTo, followAda } = await openScene(t)
@@ -336,7 +341,7 @@ for (const [what, more] of [
     const { store, openWriter, state, bringTo, followAda } = await openScene(t)
     await setProgress(store, { ...PROGRESS, phase: 'following' })
     state.number = 4
-    state.onWrite = () => Promise.reject(toUnknown('status 503'))
+    state.onWrite = () => Promise.reject(toUnconfirmed('status 503'))
     const { wrap } = openWriter()
     const { sequence, record } = await requireUser(store)
     await assert.rejects(wrap(store).writeUser({ expected: sequence, record: withRoleAndGrant(record) }), MAYBE)
@@ -387,15 +392,15 @@ it('what was intended with a document that CouchDB never got does not stay', asy
     await noteIntent(store.statements, { ...intended, nowMs: kernel.clock.nowMs() - 25 * 60 * 60 * 1000 }),
     true,
   )
-  const following = startFollowing({ ...applying, kernel }, undefined, () => {})
-  t.after(() => following.stop())
-  await waitUntil(async () => ((await readMirror(store.statements))?.freshMs ?? 0) > 0)
+  follow(t, { ...applying, kernel })
+  await waitUntil(async () => ((await readCopyState(store.statements))?.freshMs ?? 0) > 0)
   state.rows.push({ id: toId('bob'), changes: [{ rev: toRevision(5) }], doc: toRead(5, 'bob') })
   await waitUntil(async () => !(await hasIntents(store.statements)))
   await noteIntent(store.statements, { ...intended, nowMs: kernel.clock.nowMs() })
   state.rows.push({ id: toId('carl'), changes: [{ rev: toRevision(5) }], doc: toRead(5, 'carl') })
   await waitUntil(async () => (await store.findUser('carl')) !== undefined)
   assert.equal(await hasIntents(store.statements), true)
-  await removeMirror(store.statements)
+  const { holder = '' } = (await readCopyState(store.statements)) ?? {}
+  await removeCopy(store.statements, holder)
   assert.equal(await hasIntents(store.statements), false)
 })

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { SILENT_LOG } from '../../../src/base/log.ts'
 import {
-  advanceMirror,
-  beginMirror,
+  advanceCopy,
+  beginCopy,
   type CopyProgress,
-  changeMirror,
-  claimMirror,
+  changeCopy,
+  claimLease,
+  endLease,
   LeaseLost,
-  readMirror,
-  releaseMirror,
+  readCopyState,
 } from '../../../src/modules/couchdb-users/state.ts'
 import { openStore } from '../../../src/store/create-store.ts'
 
@@ -20,46 +20,46 @@ describe('of two processes', () => {
     const store = await openStore('sqlite::memory:', { log: SILENT_LOG })
     t.after(() => store.close())
     const { statements } = store
-    assert.equal(await claimMirror(statements, 'a', 0), undefined)
-    await beginMirror(statements, { phase: 'filling' })
-    const holderAt = async (name: string, nowMs: number) => (await claimMirror(statements, name, nowMs))?.holder
+    assert.equal(await claimLease(statements, 'a', 0), undefined)
+    await beginCopy(statements, { phase: 'filling' })
+    const holderAt = async (name: string, nowMs: number) => (await claimLease(statements, name, nowMs))?.holder
     assert.equal(await holderAt('a', 0), 'a')
     assert.equal(await holderAt('b', 5000), 'a')
     assert.equal(await holderAt('a', 9000), 'a')
     assert.equal(await holderAt('b', 12_000), 'a')
     assert.equal(await holderAt('b', 19_000), 'b')
-    await releaseMirror(statements, 'a')
+    await endLease(statements, 'a')
     assert.equal(await holderAt('a', 19_001), 'b')
-    await releaseMirror(statements, 'b')
+    await endLease(statements, 'b')
     assert.equal(await holderAt('a', 19_002), 'a')
   })
 
   it('the one that has lost the lease stores nothing', async (t) => {
     const store = await openStore('sqlite::memory:', { log: SILENT_LOG })
     t.after(() => store.close())
-    await beginMirror(store.statements, { phase: 'filling' })
-    await claimMirror(store.statements, 'a', 0)
+    await beginCopy(store.statements, { phase: 'filling' })
+    await claimLease(store.statements, 'a', 0)
     const advance = (holder: string, progress: CopyProgress) =>
-      store.writeUsersWith([], () => advanceMirror({ holder, nowMs: 1, freshMs: 0, progress }))
+      store.writeUsersWith([], () => advanceCopy({ holder, nowMs: 1, freshMs: 0, progress }))
     await advance('a', PROGRESS)
-    await claimMirror(store.statements, 'b', 20_000)
+    await claimLease(store.statements, 'b', 20_000)
     await assert.rejects(advance('a', { ...PROGRESS, since: '9' }), LeaseLost)
-    assert.deepEqual((await readMirror(store.statements))?.progress, PROGRESS)
+    assert.deepEqual((await readCopyState(store.statements))?.progress, PROGRESS)
   })
 
-  it('the one that follows has lost the lease when a command has changed what it does', async (t) => {
+  it('a command takes the lease from the one that follows, whatever that is doing', async (t) => {
     const store = await openStore('sqlite::memory:', { log: SILENT_LOG })
     t.after(() => store.close())
     const { statements } = store
-    const release = () => changeMirror(statements, (progress) => ({ ...progress, release: 'now' }))
+    const release = () => changeCopy(statements, (progress) => ({ ...progress, release: 'now' }))
     assert.equal(await release(), false)
-    await beginMirror(statements, { phase: 'filling' })
-    await claimMirror(statements, 'a', 0)
-    const advance = store.writeUsersWith([], () =>
-      advanceMirror({ holder: 'a', nowMs: 1, freshMs: 0, progress: PROGRESS }),
-    )
-    const [changed] = await Promise.all([release(), advance.catch(() => {})])
-    assert.equal(changed, true)
-    assert.equal((await readMirror(statements))?.progress.release, 'now')
+    await beginCopy(statements, { phase: 'filling' })
+    await claimLease(statements, 'a', 0)
+    const advance = () =>
+      store.writeUsersWith([], () => advanceCopy({ holder: 'a', nowMs: 1, freshMs: 0, progress: PROGRESS }))
+    await advance()
+    assert.equal(await release(), true)
+    await assert.rejects(advance(), LeaseLost)
+    assert.deepEqual((await readCopyState(statements))?.progress, { ...PROGRESS, release: 'now' })
   })
 })
