@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { readIsoTime } from '../base/clock.ts'
+import { toPrintable } from '../base/printable.ts'
 import type { AuditListView } from '../dialects/admin-api/schemas/system.ts'
 import { SECURITY_EVENTS } from '../modules.ts'
 import type { EventRow } from '../observe/security-event-table.ts'
@@ -7,7 +8,6 @@ import type { Control, Query } from './client.ts'
 import { type Context, usageError } from './context.ts'
 import { toJsonLine } from './json-output.ts'
 import { listPages, type ManageOptions, manage, readDuration } from './manage.ts'
-import { toPrintable } from './table.ts'
 
 export interface AuditListOptions extends ManageOptions {
   readonly user?: string

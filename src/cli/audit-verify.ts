@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { toPrintable } from '../base/printable.ts'
 import { countVerified, verifyStored } from '../kernel/audit.ts'
 import { loadAuditKey, loadKeyFile } from '../kernel/audit-keys.ts'
 import { readVerifyingKey } from '../observe/audit/audit-key.ts'
@@ -7,7 +8,6 @@ import { withBackupErrors } from './backup-report.ts'
 import { recordAtServer } from './client.ts'
 import { type Context, commandError } from './context.ts'
 import { loadSettingsOf } from './own-settings.ts'
-import { toPrintable } from './table.ts'
 
 export interface AuditVerifyOptions {
   readonly key?: readonly string[]

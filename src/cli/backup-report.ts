@@ -1,11 +1,11 @@
 // What `cardea backup` and `cardea restore` print.
 import { Refusal } from '../base/errors.ts'
+import { toPrintable } from '../base/printable.ts'
 import { reasonOf, StartError } from '../kernel/start-error.ts'
 import { BackupError, type BackupSummary, countRows } from '../store/backup/format.ts'
 import type { OnProgress } from '../store/backup/write-backup.ts'
 import { IncompatibleStoreError } from '../store/engine.ts'
 import { type Context, commandError, ExitError } from './context.ts'
-import { toPrintable } from './table.ts'
 import { createProgress, renderCount } from './transfer/progress.ts'
 
 export function createBackupReport(context: Context, what: string, isJson: boolean) {

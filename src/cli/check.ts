@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { toPrintable } from '../base/printable.ts'
 import type { HealthView } from '../dialects/admin-api/schemas/system.ts'
 import type { CheckFlags } from '../modules/module.ts'
 import { MODULE_CHECKS } from '../modules.ts'
@@ -8,7 +9,7 @@ import { type Context, EXIT, ExitError } from './context.ts'
 import { printJson } from './json-output.ts'
 import { checkMachine } from './machine-checks.ts'
 import type { JsonOption } from './manage.ts'
-import { paint, toPrintable } from './table.ts'
+import { paint } from './table.ts'
 
 /** `cardea check`: `config check`, and whether this machine is ready for the server. */
 export function checkCommand(context: Context): Command {

@@ -6,6 +6,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { codeOf, messageOf } from '../base/errors.ts'
 import { API_PREFIX, LIVE_PATH } from '../base/own-paths.ts'
+import { toPrintable } from '../base/printable.ts'
 import type { OperationName, OperationResult } from '../dialects/admin-api/operations.ts'
 import { StartError, StoreBusy } from '../kernel/start-error.ts'
 import { findSocketPath, isSocketPathSafe, type SocketSeed } from '../live-config/control-socket.ts'
@@ -25,7 +26,6 @@ import {
   readRemote,
   sendControl,
 } from './remote.ts'
-import { toPrintable } from './table.ts'
 
 export type Query = Readonly<Record<string, string | undefined>>
 

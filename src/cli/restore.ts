@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { Command, Option } from 'commander'
 import { SYSTEM_CLOCK } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
+import { toPrintable } from '../base/printable.ts'
 import { createAlone } from '../base/siblings.ts'
 import type { Config } from '../config/options.ts'
 import { requireDestinations } from '../kernel/audit.ts'
@@ -17,7 +18,6 @@ import { createBackupReport, withBackupErrors } from './backup-report.ts'
 import { recordInStore, requireStopped } from './client.ts'
 import { type Context, commandError } from './context.ts'
 import { loadSettingsOf, requireNone } from './own-settings.ts'
-import { toPrintable } from './table.ts'
 
 interface RestoreCommandOptions {
   readonly replace?: boolean

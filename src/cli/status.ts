@@ -1,8 +1,9 @@
 import { Command } from 'commander'
+import { toPrintable } from '../base/printable.ts'
 import type { HealthView } from '../dialects/admin-api/schemas/system.ts'
 import { type Context, commandError } from './context.ts'
 import { type ManageOptions, manage, report, withManageOptions } from './manage.ts'
-import { renderFacts, toPrintable } from './table.ts'
+import { renderFacts } from './table.ts'
 
 /** `cardea status`: what a running server says about itself. */
 export function statusCommand(context: Context): Command {

@@ -1,10 +1,5 @@
 import { styleText } from 'node:util'
-
-const CONTROL = /\p{Cc}|\p{Cf}/gu
-
-/** Escapes control characters, which could move the cursor or change the text on a terminal. */
-export const toPrintable = (text: string): string =>
-  text.replace(CONTROL, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
+import { toPrintable } from '../base/printable.ts'
 
 /** A table with headings. The last column is not padded. */
 export function renderTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {

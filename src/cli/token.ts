@@ -1,11 +1,12 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import { nowSeconds, readUtcTime, renderUtcTime, SYSTEM_CLOCK } from '../base/clock.ts'
+import { toPrintable } from '../base/printable.ts'
 import type { OperationResult } from '../dialects/admin-api/operations.ts'
 import { type Context, commandError, usageError } from './context.ts'
 import { addManaged, type JsonOption, type ManageOptions, parseName, perform, readDuration } from './manage.ts'
 import { loadSettingsOf } from './own-settings.ts'
 import { readTypedSecret } from './passwords.ts'
-import { renderTable, toPrintable } from './table.ts'
+import { renderTable } from './table.ts'
 import { createToken, type ShownToken, showToken, withSecretProblems } from './token-tools.ts'
 
 interface CreateOptions {

@@ -26,18 +26,23 @@ export function createAccountFinder(
   }
   // administrators are Cardea's own
   const isOutdated = (name: string): boolean => source?.isStale() === true && !administration.accounts().has(name)
+  const requireCurrent = (name: string): void => {
+    if (isOutdated(name)) throw new Refusal('store_unavailable', { detail: 'the copy of the users is too old' })
+  }
   const peekUser = (name: string): CachedUser | undefined =>
     tracker.isStale() || isOutdated(name) ? undefined : cache.peek(name)
   return {
     peekUser,
     toAccount,
+    /** Throws while the users are those of another server, and the copy is too old. */
+    requireCurrent,
     /**
      * An administrator, with the roles of the user of the same name added; otherwise an active user. Served from the cache
      * if possible: while the cache is fresh, the store is not needed.
      */
     async findAccount(name: string): Promise<Account | undefined> {
       if (tracker.isStale()) await tracker.requireFresh()
-      if (isOutdated(name)) throw new Refusal('store_unavailable', { detail: 'the copy of the users is too old' })
+      requireCurrent(name)
       const isAdministrator = administration.accounts().has(name)
       const user = cache.peek(name) ?? (await (isAdministrator ? findWithoutFailure(cache, name) : cache.find(name)))
       return toAccount(name, user)

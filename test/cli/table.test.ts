@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { renderFacts, renderTable, toPrintable } from '../../src/cli/table.ts'
+import { toPrintable } from '../../src/base/printable.ts'
+import { renderFacts, renderTable } from '../../src/cli/table.ts'
 
 test('columns are as wide as their widest cell, without blanks at the end', () => {
   const rows = [

@@ -1,10 +1,11 @@
 /** Users of Cardea's own become users of CouchDB, and back. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
+import { backup, DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { type MemoryDatabase, openPouchdbServer } from '../support/pouchdb-server.ts'
 import { makeFolder, type Scope } from '../support/scope.ts'
-import { startServer } from '../support/server.ts'
+import { type AnyOptions, startServer } from '../support/server.ts'
 import { beforeDocument } from '../support/upstream.ts'
 import {
   changeUser,
@@ -23,13 +24,17 @@ import { waitUntil } from '../support/wait.ts'
 const ARGON2ID = '$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4'
 
 /** A server with users of its own, before a database with these documents. */
-async function openScene(scope: Scope, documents: readonly object[]) {
+async function openScene(scope: Scope, documents: readonly object[], options: AnyOptions = {}) {
   const database = await openPouchdbServer(scope)
   const users = database.open('_users')
   await users.bulkDocs(documents)
-  const store = { store: { url: `sqlite:${join(makeFolder(scope), 'store.db')}` } }
-  const common = { ...UNLIMITED, ...store, chttpd_auth: { secret: 'a-secret-of-cookies', iterations: 10 } }
-  const server = await startServer(scope, beforeDocument(database.url), common)
+  const folder = makeFolder(scope)
+  const common = { ...UNLIMITED, chttpd_auth: { secret: 'a-secret-of-cookies', iterations: 10 } }
+  const open = (file: string) =>
+    startServer(scope, beforeDocument(database.url), common, options, {
+      store: { url: `sqlite:${join(folder, file)}` },
+    })
+  const server = await open('store.db')
   const own = createActs(server)
   for (const name of ['ada', 'bob'])
     assert.equal((await own.api('POST', '/users', { name, password: 'own', roles: ['staff'] })).status, 200)
@@ -38,7 +43,19 @@ async function openScene(scope: Scope, documents: readonly object[]) {
   assert.deepEqual(json, { outcomes: [{ kind: 'created' }] })
   const listMoves = () =>
     server.takeEvents().flatMap(({ event, target }) => (event === 'directory.move-begun' ? [target] : []))
-  return { database, users, own, listMoves }
+  /** The store as it is now. */
+  const backUp = async () => backup(new DatabaseSync(join(folder, 'store.db')), join(folder, 'restored.db'))
+  const restore = async () => {
+    await server.cardea.close()
+    return createActs(await open('restored.db'))
+  }
+  /** As a bad disk does. */
+  const damage = (name: string) => {
+    const file = new DatabaseSync(join(folder, 'store.db'))
+    file.prepare("UPDATE cardea_users SET record = '{' WHERE name = ?").run(name)
+    file.close()
+  }
+  return { database, users, own, listMoves, backUp, restore, damage }
 }
 
 type Acts = ReturnType<typeof createActs>
@@ -266,6 +283,31 @@ describe('users of CouchDB become users of Cardea', () => {
     await there.isReady()
   })
 
+  it('although the record of a user is damaged', async (t) => {
+    const { users, own, damage } = await openScene(t, [toDocument('eve')])
+    await adopt(own)
+    damage('ada')
+    const plan = await own.api('GET', '/directory/others')
+    assert.deepEqual([plan.status, plan.json.names], [200, []])
+    await changeUser(users, 'ada', hashPassword('newer'))
+    await waitUntil(async () => (await own.api('GET', '/directory')).json.leftOut.length === 1)
+    await release(own)
+    assert.deepEqual(await statusesOf(own, [['bob', 'own']]), [200])
+  })
+
+  it('and one whose conflict only a change through Cardea has shown is disabled', async (t) => {
+    const { users, database, ...there } = await openUsersInCouchdb(t, [toDocument('bob')], UNLIMITED)
+    await there.isReady()
+    database.holdFeed(true)
+    await addConflict(users, 'bob')
+    assert.equal((await there.api('PUT', '/users/bob/password', { password: 'new' })).status, 403)
+    assert.equal((await there.api('GET', '/directory')).json.leftOut.length, 1)
+    await release(there, { now: true })
+    database.holdFeed(false)
+    const bob = (await there.api('GET', '/users/bob')).json
+    assert.deepEqual([bob.withheld, bob.active], [undefined, false])
+  })
+
   it('when another document stops an adoption, and what changed meanwhile stays', async (t) => {
     const { own, listMoves } = await openScene(t, BEFORE)
     await own.api('POST', '/directory/adoption', {})
@@ -275,6 +317,69 @@ describe('users of CouchDB become users of Cardea', () => {
     assert.deepEqual(listMoves(), ['CouchDB', 'Cardea'])
     assert.equal((await own.api('PUT', '/users/bob/password', { password: 'new' })).status, 200)
     assert.deepEqual(await statusesOf(own, [['bob', 'new']]), [200])
+  })
+})
+
+describe('a move to CouchDB', () => {
+  it('writes a user once more that is disabled while its document is written', async (t) => {
+    const { database, users, own } = await openScene(t, [])
+    database.holdWrites(true)
+    await own.api('POST', '/directory/adoption', {})
+    await waitUntil(async () => database.asked.some((asked) => asked.startsWith(`PUT /_users/`)))
+    assert.equal((await own.api('PUT', '/users/ada/active', { active: false })).status, 200)
+    database.holdWrites(false)
+    await waitUntil(async () => (await findPhase(own)) === 'following')
+    assert.equal((await users.get(toId('ada')))['derived_key'], undefined)
+  })
+
+  it('resolves the conflicts of documents that it replaces', async (t) => {
+    const { users, own } = await openScene(t, BEFORE)
+    await addConflict(users, 'bob')
+    await adopt(own, { replace: true })
+    assert.deepEqual(await statusesOf(own, [['bob', 'own']]), [200])
+    assert.equal((await users.get(toId('bob'), { conflicts: true }))['_conflicts'], undefined)
+  })
+
+  it('does not begin again in a store that was restored from a backup', async (t) => {
+    const { database, users, own, backUp, restore } = await openScene(t, [])
+    database.holdWrites(true)
+    await own.api('POST', '/directory/adoption', { replace: true })
+    await waitUntil(async () => (await findPhase(own)) === 'adopting')
+    await backUp()
+    database.holdWrites(false)
+    await waitUntil(async () => (await findPhase(own)) === 'following')
+    assert.equal((await own.api('PUT', '/users/ada/password', { password: 'new' })).status, 200)
+    assert.equal((await own.api('DELETE', '/users/bob')).status, 200)
+    const { _rev: revision } = await users.get(toId('ada'))
+    const restored = await restore()
+    await waitUntil(async () => (await findPhase(restored)) === 'following')
+    assert.equal((await users.get(toId('ada')))['_rev'], revision)
+    await assert.rejects(users.get(toId('bob')), { status: 404 })
+    assert.deepEqual(await statusesOf(restored, SIGN_INS.slice(0, 2)), [401, 401])
+    assert.deepEqual(await statusesOf(restored, [['ada', 'new']]), [200])
+  })
+
+  it('is not complete while its last step cannot be done: users are 503 then', async (t) => {
+    const { database, own } = await openScene(t, [], { store: { 'max-staleness': 1 } })
+    database.holdFeed(true)
+    await own.api('POST', '/directory/adoption', {})
+    await waitUntil(async () => (await findPhase(own)) === 'comparing')
+    await own.becomes(503, 'ada', 'own')
+    database.holdFeed(false)
+    await own.becomes(200, 'ada', 'own')
+  })
+})
+
+describe('while the users are being moved', () => {
+  it('a link to set a password is not used up', async (t) => {
+    const { own } = await openScene(t, BEFORE)
+    await own.api('POST', '/directory/adoption', {})
+    const { url } = (await own.api('POST', '/users/bob/password-link')).json
+    const use = () =>
+      own.api('POST', '/password-links/use', { token: String(url).split('/').at(-1), password: 'second' })
+    assert.equal((await use()).status, 503)
+    await release(own)
+    assert.equal((await use()).status, 200)
   })
 })
 

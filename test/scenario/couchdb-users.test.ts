@@ -20,6 +20,7 @@ import {
   UNLIMITED,
 } from '../support/users-in-couchdb.ts'
 import { waitUntil } from '../support/wait.ts'
+import { mintJwt } from './document/session-server.ts'
 
 describe('users in CouchDB sign in through Cardea', () => {
   it('when all are copied, and not before', async (t) => {
@@ -209,6 +210,23 @@ describe('another database in the place of the one that was copied', () => {
     assert.equal((await signIn('ada', 'later')).status, 401)
     await becomes(200, 'bob')
   })
+})
+
+it('a copy that is too old refuses tokens of other issuers, too', async (t) => {
+  const secret = 'a-shared-secret-of-enough-bytes-for-hs256'
+  const options = {
+    jwt_keys: { 'hmac:_default': Buffer.from(secret).toString('base64') },
+    store: { 'max-staleness': 1 },
+  }
+  const scene = await openUsersInCouchdb(t, [toDocument('ada')], UNLIMITED, options)
+  await scene.isReady()
+  const token = `Bearer ${mintJwt({ sub: 'ada', exp: Math.floor(Date.now() / 1000) + 3600 }, secret)}`
+  const ask = async () => (await send(scene.server.document, { path: '/_session', as: token })).status
+  await waitUntil(async () => (await ask()) === 200)
+  await scene.database.setDown(true)
+  await waitUntil(async () => (await ask()) === 503)
+  await scene.database.setDown(false)
+  await waitUntil(async () => (await ask()) === 200)
 })
 
 describe('the store', () => {

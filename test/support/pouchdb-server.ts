@@ -38,6 +38,8 @@ export interface Database {
   refuseCreation(error: string): void
   /** Cuts feeds, and lets new ones wait until the next call. */
   holdFeed(isHeld: boolean): void
+  /** Lets documents that are written wait until the next call. */
+  holdWrites(isHeld: boolean): void
   /** Writes the next document that is sent, and cuts the connection in place of a reply. */
   cutNextWrite(): void
   /** A database by its name, without the shim. */
@@ -89,6 +91,12 @@ export async function openPouchdbServer(scope: Scope, rules: Rules = {}): Promis
     held = Promise.withResolvers()
     for (const feed of feeds) feed.destroy()
   }
+  let heldWrites = Promise.withResolvers<void>()
+  heldWrites.resolve()
+  const holdWrites = (isHeld: boolean) => {
+    heldWrites.resolve()
+    if (isHeld) heldWrites = Promise.withResolvers()
+  }
   const feeds = new Set<ServerResponse>()
   let isCutDue = false
   const cutNextWrite = () => {
@@ -120,6 +128,7 @@ export async function openPouchdbServer(scope: Scope, rules: Rules = {}): Promis
     setDown,
     refuseCreation,
     holdFeed,
+    holdWrites,
     cutNextWrite,
     open,
   }
@@ -140,6 +149,7 @@ export async function openPouchdbServer(scope: Scope, rules: Rules = {}): Promis
       response.once('close', () => feeds.delete(response))
       endInTime(request, response)
     }
+    if (request.method === 'PUT') await heldWrites.promise
     if (isCutDue && request.method === 'PUT' && !/\/_local\//.test(request.url ?? '')) {
       isCutDue = false
       response.end = (() => response.destroy()) as typeof response.end

@@ -1,7 +1,8 @@
 // The report of an import or export: lines for people, or one JSON value. It is written as it grows, because there can be
 // as many messages as records.
+
+import { toPrintable } from '../../base/printable.ts'
 import type { Context } from '../context.ts'
-import { toPrintable } from '../table.ts'
 import { createProgress, type Progress } from './progress.ts'
 
 /** A message about one record. */

@@ -212,6 +212,7 @@ function isNewerThanKnown({ clock, tracker }: DirectoryParts, { issuedAt }: Sess
 async function isForeignTokenLive(parts: DirectoryParts, token: ForeignToken): Promise<boolean> {
   const { tracker, cache } = parts
   if (tracker.isStale()) await tracker.requireFresh()
+  parts.requireCurrent(token.name)
   return isAfterEpoch(parts, token, cache.peek(token.name) ?? (await cache.find(token.name, 'cache unknown')))
 }
 

@@ -9,6 +9,7 @@ import type { Stored } from '../../directory/store-port/users.ts'
 import type { User } from '../../directory/users/user.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
 import { isUsable, type StoredPassword } from '../../passwords/schemes.ts'
+import { readFeedCheckpoint } from './checkpoint.ts'
 import type { UsersDatabase } from './database.ts'
 import { withGivenRevision } from './merge.ts'
 import { isLimited } from './password-forms.ts'
@@ -24,6 +25,10 @@ export interface AdoptionDeps {
   isVerifiable(password: StoredPassword): Promise<boolean>
 }
 
+interface AdoptingDeps extends AdoptionDeps {
+  readonly kernel: Kernel
+}
+
 interface PlannedUser {
   readonly name: string
   readonly id: string
@@ -31,6 +36,8 @@ interface PlannedUser {
   /** That of the document which is there. */
   readonly revision: string | undefined
   readonly change: 'created' | 'replaced' | 'equal'
+  /** Revisions of it that conflict with that one. */
+  readonly conflicts: readonly string[]
   /** CouchDB cannot verify it: the document has none. */
   readonly isPasswordKept: boolean
   /** CouchDB does not know the limits of the user: the document has none. */
@@ -47,13 +54,16 @@ async function planUser(deps: AdoptionDeps, user: User, current: Members | undef
   const id = `${deps.prefix}${user.name}`
   const isHeld = isLimited(user) && isUsable(user.password)
   const body = await toBody(deps, user, current, isHeld)
-  const isEqual = current !== undefined && isDeepStrictEqual(toPlain({ ...body, _id: id }), toPlain(current))
+  const { _conflicts: listed, ...plain } = current ?? {}
+  const conflicts = Array.isArray(listed) ? listed.map(String) : []
+  const isEqual = conflicts.length === 0 && isDeepStrictEqual(toPlain({ ...body, _id: id }), toPlain(plain))
   return {
     name: user.name,
     id,
     body,
     revision: current && String(current['_rev']),
     change: isEqual ? 'equal' : current ? 'replaced' : 'created',
+    conflicts,
     isPasswordKept: !isHeld && !(await deps.isVerifiable(user.password)),
     isPasswordHeld: isHeld,
   }
@@ -63,21 +73,35 @@ const toPlain = (document: object): unknown => JSON.parse(JSON.stringify(documen
 
 /** What follows the last page is a comparison with all documents, as after a restored backup. */
 export async function adoptPage(
-  deps: AdoptionDeps & { readonly kernel: Kernel },
+  deps: AdoptingDeps,
   { holder, progress, freshMs }: CopyState,
   signal: AbortSignal,
 ): Promise<CopyState> {
   const { store, clock } = deps.kernel
+  // the store was restored from a backup: CouchDB has had these users, and later changes of them
+  if ((await readFeedCheckpoint(deps.database, progress)).revision !== undefined)
+    return advanceTo(deps, { holder, freshMs, progress: toComparing(progress) })
   const from = progress.since === '' ? {} : { from: { name: progress.since, isInclusive: false } }
   const users = await store.listUsers({ ...from, limit: PAGE_SIZE })
+  const written = new Set<string>()
   let left = users
   while (left.length > 0) {
     signal.throwIfAborted()
-    left = await adoptUsers(deps, left, progress.replaces === true)
+    left = await adoptUsers(deps, left, { replaces: progress.replaces === true, written })
   }
-  const advance = { holder, nowMs: clock.nowMs(), freshMs, progress: toNext(progress, users) }
-  await store.writeUsersWith([], () => advanceCopy(advance))
-  return advance
+  return advanceTo(deps, { holder, freshMs: clock.nowMs(), progress: toNext(progress, users) })
+}
+
+async function advanceTo({ kernel: { store, clock } }: AdoptingDeps, state: CopyState): Promise<CopyState> {
+  await store.writeUsersWith([], () => advanceCopy({ ...state, nowMs: clock.nowMs() }))
+  return state
+}
+
+interface Replacing {
+  /** Whether other documents of the users are replaced. */
+  readonly replaces: boolean
+  /** Revisions that were written for this page: a user who changed meanwhile is written once more. */
+  readonly written: Set<string>
 }
 
 function toNext(progress: CopyProgress, users: readonly Stored<User>[]): CopyProgress {
@@ -89,16 +113,16 @@ function toNext(progress: CopyProgress, users: readonly Stored<User>[]): CopyPro
 
 /** Returns those that were changed meanwhile, here or there. */
 async function adoptUsers(
-  deps: AdoptionDeps & { readonly kernel: Kernel },
+  deps: AdoptingDeps,
   users: readonly Stored<User>[],
-  replaces: boolean,
+  replacing: Replacing,
 ): Promise<readonly Stored<User>[]> {
   const { store } = deps.kernel
   const plans = await planUsers(
     deps,
     users.map(({ record }) => record),
   )
-  const revisions = await Promise.all(plans.map((plan) => writePlanned(deps, plan, replaces)))
+  const revisions = await Promise.all(plans.map((plan) => writePlanned(deps, plan, replacing)))
   const writes = users.flatMap(({ sequence, record }, index) => {
     const revision = revisions[index]
     if (revision === undefined || revision === record.document.revision) return []
@@ -114,10 +138,10 @@ async function adoptUsers(
 }
 
 /** The revision of the document; `undefined`: it was changed meanwhile. */
-async function writePlanned({ database }: AdoptionDeps, plan: PlannedUser, replaces: boolean) {
-  const { name, id, body, revision, change } = plan
+async function writePlanned({ database }: AdoptionDeps, plan: PlannedUser, { replaces, written }: Replacing) {
+  const { name, id, body, revision, change, conflicts } = plan
   if (change === 'equal') return revision
-  if (change === 'replaced' && !replaces)
+  if (change === 'replaced' && !replaces && !written.has(revision ?? ''))
     throw new Refusal('conflict', {
       detail: `CouchDB has another document of the user ${name}: cardea directory adopt --replace replaces it`,
     })
@@ -126,5 +150,8 @@ async function writePlanned({ database }: AdoptionDeps, plan: PlannedUser, repla
     const { reason, message } = cause
     throw new Refusal('upstream_failed', { detail: `CouchDB refuses the user ${name}: ${reason ?? message}`, cause })
   })
-  return done.kind === 'written' ? done.revision : undefined
+  if (done.kind === 'conflict') return undefined
+  for (const other of conflicts) await database.writeDocument(id, { _rev: other, _deleted: true, name })
+  written.add(done.revision)
+  return done.revision
 }

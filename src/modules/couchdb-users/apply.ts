@@ -11,7 +11,7 @@ import type { UsersDatabase } from './database.ts'
 import { type Decision, decide, KEEP } from './decide.ts'
 import { hasIntents, withIntent } from './intents.ts'
 import { type ReadDocument, readCurrent } from './reading.ts'
-import { type Advance, advanceCopy, type RefusedDocument } from './state.ts'
+import { type Advance, advanceCopy, noteDocuments, type RefusedDocument } from './state.ts'
 
 export interface ApplyDeps {
   readonly kernel: Pick<Kernel, 'store' | 'clock' | 'events'>
@@ -79,8 +79,16 @@ export async function applyDocuments(
 
 const isWritten = ({ kind }: UserWriteOutcome): boolean => kind === 'written'
 
+/** A document that was read by itself, whatever the feed has brought of it. */
+export const applyPlan = (store: ApplyDeps['kernel']['store'], plan: Plan): Promise<readonly UserWriteOutcome[]> =>
+  store.writeUsersWith(toWrite(plan), function* (outcomes) {
+    const [outcome] = outcomes
+    yield* noteDocuments(listNotes([plan], new Map([[plan, outcome]])))
+    return outcomes
+  })
+
 /** With the change only for a deletion: any other may be one of Cardea's own, whose write reports it. */
-export function toWrite({ expected, change, decision, document: { reading }, isDistinct }: Plan): readonly UserWrite[] {
+function toWrite({ expected, change, decision, document: { reading }, isDistinct }: Plan): readonly UserWrite[] {
   if (decision.kind === 'keep') return []
   const { record } = decision
   if (record.kind === 'user') return [{ expected, record, isDistinct, isMoved: true }]

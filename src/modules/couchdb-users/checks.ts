@@ -5,14 +5,26 @@ import { readStore } from '../../store/backup/engines.ts'
 import { readRows, type StoreSnapshot } from '../../store/backup/snapshot.ts'
 import type { CheckedWith, Finding, ModuleCheck } from '../module.ts'
 import { createUsersDatabase } from './database.ts'
-import { HEALTH_NAME, MIRROR_TABLE, REFUSED_TABLE, type RefusedDocument, readRefused } from './state.ts'
+import {
+  type CopyProgress,
+  HEALTH_NAME,
+  MIRROR_TABLE,
+  REFUSED_TABLE,
+  type RefusedDocument,
+  readProgress,
+  readRefused,
+} from './state.ts'
 
 export const COUCHDB_USERS_CHECK: ModuleCheck = {
   name: HEALTH_NAME,
   isConfigured: ({ values }) => values.upstream.document.length > 0,
   async find(settings, given) {
     // why the store cannot be read is a finding about the store
-    if (!given.hasStore || !(await readStore(settings.values.store.url, isCopy).catch(() => false))) return [OWN]
+    const progress = given.hasStore
+      ? await readStore(settings.values.store.url, findProgress).catch(() => undefined)
+      : undefined
+    if (!progress) return [OWN]
+    if (progress.phase !== 'following' || progress.release) return [MOVING]
     return [...(await checkAdministrators(settings, given)), ...(await checkDocuments(settings))]
   },
   ok: 'all of them are users here',
@@ -20,9 +32,15 @@ export const COUCHDB_USERS_CHECK: ModuleCheck = {
 
 const OWN: Finding = { level: 'ok', message: 'no copy of them is in the store' }
 
-async function isCopy(snapshot: StoreSnapshot): Promise<boolean> {
-  for await (const row of readRows(snapshot, MIRROR_TABLE)) if (row['data'] !== '') return true
-  return false
+const MOVING: Finding = {
+  level: 'warning',
+  message: 'the users are being copied from CouchDB, or moved there or back',
+  advice: 'See cardea status.',
+}
+
+async function findProgress(snapshot: StoreSnapshot): Promise<CopyProgress | undefined> {
+  for await (const row of readRows(snapshot, MIRROR_TABLE)) if (row['data'] !== '') return readProgress(row)
+  return undefined
 }
 
 /** They are not among the users, and those of each node of CouchDB are its own. */

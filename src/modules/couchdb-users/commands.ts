@@ -1,5 +1,6 @@
 // `cardea directory adopt` and `release`.
 import { setTimeout as pause } from 'node:timers/promises'
+import { toPrintable } from '../../base/printable.ts'
 import type { CallOperation, GivenToCommand, ModuleCommand } from '../module.ts'
 
 const LOOK_MS = 200
@@ -125,5 +126,5 @@ const MAX_NAMES = 20
 function describeNames(what: string, names: readonly string[]): readonly string[] {
   if (names.length === 0) return []
   const more = names.length > MAX_NAMES ? `, and ${names.length - MAX_NAMES} more: see --json` : ''
-  return [`${what}: ${names.length}: ${names.slice(0, MAX_NAMES).join(', ')}${more}`]
+  return [`${what}: ${names.length}: ${names.slice(0, MAX_NAMES).map(toPrintable).join(', ')}${more}`]
 }

@@ -162,7 +162,7 @@ function createLists(ask: Ask) {
     ask(path, { method: 'POST', body: { keys: ids }, maxBytes, timeoutMs: SLOW_MS })
   /** Those of these documents that exist, by their ids. In smaller lists while documents are large. */
   async function listDocuments(ids: readonly string[]): Promise<ReadonlyMap<string, Members>> {
-    const reply = await listKeys('/_all_docs?include_docs=true', ids, MAX_LIST_BYTES)
+    const reply = await listKeys('/_all_docs?include_docs=true&conflicts=true', ids, MAX_LIST_BYTES)
     if (reply.status === 200 && reply.isTooLarge && ids.length > 1) {
       const half = Math.ceil(ids.length / 2)
       return new Map([...(await listDocuments(ids.slice(0, half))), ...(await listDocuments(ids.slice(half)))])

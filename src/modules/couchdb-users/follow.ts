@@ -156,7 +156,8 @@ async function storePage(deps: FollowDeps, turn: Turn, read: ReadPage): Promise<
   if (!page.isLast) pages.readAhead(next, signal)
   const common = { holder: state.holder, nowMs: deps.kernel.clock.nowMs() }
   const before = { ...common, freshMs: state.freshMs, progress }
-  const advance = { ...common, freshMs: isFresh ? startMs : state.freshMs, progress: next }
+  const isRenewed = isFresh || next.isAdopted === true
+  const advance = { ...common, freshMs: isRenewed ? startMs : state.freshMs, progress: next }
   const documents = page.rows.flatMap((row) => readChange(row, deps.prefix) ?? [])
   if (!(await applyDocuments(deps, documents, advance, before))) return { ...state, progress }
   if (isFresh && page.rows.length === 0 && next.release) return releaseCopy(deps.kernel, deps.prefix, state.holder)
@@ -180,7 +181,10 @@ async function sweep(deps: FollowDeps, advance: Advance, signal: AbortSignal): P
   const { store, clock } = deps.kernel
   const { database, prefix } = deps
   const listUsers = async (range: UserRange) => (await store.listUsers(range)).map(({ record }) => record)
-  const toNow = (): Advance => ({ ...advance, nowMs: clock.nowMs() })
+  const toNow = (): Advance => {
+    const nowMs = clock.nowMs()
+    return { ...advance, nowMs, ...(advance.progress.isAdopted && { freshMs: nowMs }) }
+  }
   for await (const users of listUserPages({ listUsers })) {
     signal.throwIfAborted()
     const revisions = await database.listRevisions(users.map(({ name }) => `${prefix}${name}`))

@@ -3,7 +3,7 @@ import { type OperationDeps, operation, requireServer } from '../../dialects/adm
 import { flag, integer, listOf, NEXT, object, oneOf, text } from '../../dialects/admin-api/schemas/schema.ts'
 import { toIdPrefix } from '../../dialects/document/users/id.ts'
 import { type AdoptionDeps, planUsers } from './adopt.ts'
-import { createUsersDatabase } from './database.ts'
+import { type ChangesPage, createUsersDatabase, type UsersDatabase } from './database.ts'
 import { createPasswordForms } from './password-forms.ts'
 import { readChange } from './reading.ts'
 import {
@@ -70,14 +70,13 @@ export const DIRECTORY_OPERATIONS = {
     reply: object({ names: listOf(text()), 'next?': NEXT }),
     async run(deps, { query: { after: since = '0' } }) {
       const { database, prefix } = findAdoptionDeps(deps)
-      const page = await database.readChanges({ since, limit: LIST_SIZE, waitMs: 0, isBare: true })
-      if (!page) throw new Refusal('upstream_failed', { detail: 'CouchDB: a page of changes is larger than 4 MiB' })
+      const { page, limit } = await readBare(database, since)
       const documents = page.rows.flatMap((row) => readChange(row, prefix) ?? [])
       const names = documents.filter(({ reading }) => reading.kind !== 'deleted').map(({ name }) => name)
-      const users = await Promise.all(names.map((name) => deps.directory.findUser(name)))
+      const users = await Promise.all(names.map((name) => isKnown(deps, name)))
       return {
-        names: names.filter((_name, index) => users[index] === undefined),
-        ...(page.rows.length === LIST_SIZE && { next: page.lastSeq }),
+        names: names.filter((_name, index) => !users[index]),
+        ...(page.rows.length === limit && { next: page.lastSeq }),
       }
     },
   }),
@@ -115,6 +114,24 @@ export const DIRECTORY_OPERATIONS = {
       return showSource(deps)
     },
   }),
+}
+
+/** Fewer lines while ids are long. */
+async function readBare(database: UsersDatabase, since: string): Promise<{ page: ChangesPage; limit: number }> {
+  for (let limit = LIST_SIZE; ; limit = Math.ceil(limit / 2)) {
+    const page = await database.readChanges({ since, limit, waitMs: 0, isBare: true })
+    if (page) return { page, limit }
+    if (limit === 1) throw new Refusal('upstream_failed', { detail: 'CouchDB: a line of the changes is too large' })
+  }
+}
+
+const isKnown = async ({ directory }: OperationDeps, name: string): Promise<boolean> => {
+  try {
+    return (await directory.findUser(name)) !== undefined
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'record_damaged') return true
+    throw error
+  }
 }
 
 async function showSource(deps: OperationDeps) {

@@ -31,7 +31,7 @@ export interface CopyProgress {
   readonly since: string
   /** While adopting: whether other documents of the same users are replaced. */
   readonly replaces?: boolean
-  /** The users were the store's own until now: they are served while they are compared. */
+  /** While comparing: the users were the store's own until then. They are as fresh as the last page. */
   readonly isAdopted?: true
   /** While comparing: users that the database no longer has were removed. */
   readonly isSwept?: true
@@ -105,7 +105,7 @@ export async function readCopyState(statements: Engine): Promise<CopyState | und
 }
 
 // only this file writes it
-const readProgress = (row: Row): CopyProgress => JSON.parse(textOf(row, 'data'))
+export const readProgress = (row: Row): CopyProgress => JSON.parse(textOf(row, 'data'))
 
 /** From now on the users of the store are a copy. `filling`: only if there are none. */
 export const beginCopy = (statements: Engine, begun: Pick<CopyProgress, 'phase' | 'replaces'>): Promise<void> =>
@@ -131,9 +131,9 @@ export async function changeCopy(
   }
 }
 
-/** Whether the store lacks no change of a user: they are its own, or were until now. */
+/** Whether the store lacks no change of a user: they are its own, or are being written to CouchDB. */
 export const hasOwnUsers = (progress: CopyProgress | undefined): boolean =>
-  progress === undefined || progress.phase === 'adopting' || (progress.phase === 'comparing' && !!progress.isAdopted)
+  progress === undefined || progress.phase === 'adopting'
 
 /** From now on the users of the store are its own. Throws if another process follows by now. */
 export const removeCopy = async (statements: Engine, holder: string): Promise<void> =>
@@ -175,6 +175,14 @@ export function* advanceCopy(advance: Advance): StoreSteps<void> {
   const { holder, nowMs, freshMs, progress, refused = [], accepted = [] } = advance
   const [row] = yield one(STATEMENTS.advance, holder, nowMs + LEASE_MS, freshMs, JSON.stringify(progress))
   if (!row) throw new LeaseLost('another process follows the users by now')
+  yield* noteDocuments({ refused, accepted })
+}
+
+/** Which documents are no users, and which are by now. */
+export function* noteDocuments({
+  refused,
+  accepted,
+}: Required<Pick<Advance, 'refused' | 'accepted'>>): StoreSteps<void> {
   const [anyRefused] = accepted.length > 0 ? yield one(STATEMENTS.findAnyRefused) : []
   if (anyRefused) yield manyKeys(STATEMENTS.removeRefused, accepted.map(toKey))
   if (refused.length > 0)

@@ -12,7 +12,7 @@ import { revisionOf } from '../../directory/users/revisions.ts'
 import { type UserRecord, withField } from '../../directory/users/user.ts'
 import type { Kernel } from '../../kernel/kernel.ts'
 import { isUsable, PASSWORD_MEMBERS, type StoredPassword, toDocumentMembers } from '../../passwords/schemes.ts'
-import { type ApplyDeps, planCurrent, toWrite } from './apply.ts'
+import { type ApplyDeps, applyPlan, planCurrent } from './apply.ts'
 import { mayBeWritten, toUnconfirmed, type UsersDatabase, type WrittenDocument } from './database.ts'
 import { noteIntent, removeIntent } from './intents.ts'
 import { mergeWritten, withGivenRevision } from './merge.ts'
@@ -154,10 +154,10 @@ const losesLimits = (before: UserRecord | undefined, after: UserRecord): boolean
   !isLimited(after)
 
 async function requireReady({ kernel, isStale }: WriteThroughDeps, stored: Stored | undefined): Promise<void> {
-  if (isStale()) throw new Refusal('store_unavailable', { reason: STALE })
+  if (isStale()) throw new Refusal('upstream_unavailable', { reason: STALE })
   const { progress } = (await readCopyState(kernel.store.statements)) ?? {}
-  if (!progress || progress.phase === 'filling') throw new Refusal('store_unavailable', { reason: NOT_COPIED })
-  if (progress.phase === 'adopting' || progress.release) throw new Refusal('store_unavailable', { reason: MOVING })
+  if (!progress || progress.phase === 'filling') throw new Refusal('upstream_unavailable', { reason: NOT_COPIED })
+  if (progress.phase === 'adopting' || progress.release) throw new Refusal('upstream_unavailable', { reason: MOVING })
   if (stored?.record.kind === 'user' && stored.record.isWithheld) throw new Refusal('forbidden', { reason: WITHHELD })
 }
 
@@ -208,12 +208,11 @@ async function refresh(deps: WriteThroughDeps, id: string, write: UserWrite): Pr
   const { kernel, findApplyDeps } = deps
   const applying = findApplyDeps()
   if (!applying) throw new Refusal('conflict', { reason: OUTDATED })
-  let planned = await planCurrent(applying, id)
-  while (planned.decision.kind !== 'keep') {
-    const [outcome] = await kernel.store.importUsers(toWrite(planned))
-    if (outcome?.kind === 'look-alike') break
+  for (;;) {
+    const planned = await planCurrent(applying, id)
+    const [outcome] = await applyPlan(kernel.store, planned)
     // a deletion is followed by the other user of the name
-    planned = await planCurrent(applying, id)
+    if (planned.decision.kind === 'keep' || outcome?.kind === 'look-alike') break
   }
   const stored = await kernel.store.findUser(write.record.name)
   if (sequenceOf(stored) === write.expected) throw new Refusal('conflict', { reason: OCCUPIED })
