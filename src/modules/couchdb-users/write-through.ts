@@ -41,65 +41,16 @@ const OCCUPIED = 'CouchDB has a document for this name that is no user here: see
 const OUTDATED = 'The user was changed in CouchDB since it was copied: start the server, and try again.'
 
 export function createWriteThrough(deps: WriteThroughDeps) {
-  const { database, prefix } = deps
-  const { kernel } = deps
-  const { statements } = kernel.store
+  const { store: kernelStore } = deps.kernel
   /** Those of this process that have not ended, by name. */
   const running = new Map<string, Promise<unknown>>()
-
-  const writeBoth = async (store: Store, write: UserWrite, stored: Stored | undefined): Promise<UserWriteOutcome> => {
-    const { record } = write
-    await requireReady(deps, stored)
-    await deps.requireVerifiable(record, stored?.record)
-    const [trial] = await store.importUsers([write], true)
-    if (trial?.kind !== 'written') return trial ?? { kind: 'conflict', current: write.expected }
-    const id = `${prefix}${record.name}`
-    const current = await database.findDocument(id)
-    if (current === 'too large') throw new Refusal('forbidden', { reason: WITHHELD })
-    if (current?.['_rev'] !== liveRevisionOf(stored)) return refresh(deps, id, write)
-    const body = await toBody(deps, record, current, isPasswordHeld(stored?.record, record))
-    const intended = { before: stored, after: record, body, nowMs: kernel.clock.nowMs() }
-    if (!(await noteIntent(statements, intended)))
-      return { kind: 'conflict', current: sequenceOf(await store.findUser(record.name)) }
-    const done = await writeIntended(id, record.name, body)
-    if (done.kind === 'conflict') return refresh(deps, id, write)
-    const given = withPlace(withGivenRevision(record, stored?.record, done.revision), body)
-    try {
-      const outcome = await complete(store, write, stored?.record, given)
-      if (outcome.kind !== 'written') await removeIntent(statements, record.name, body)
-      return outcome
-    } catch (cause) {
-      throw toUnconfirmed(cause)
-    }
-  }
-
-  /** An intent stays only as long as its document may have been written. */
-  const writeIntended = async (id: string, name: string, body: Members): Promise<WrittenDocument> => {
-    const done = await database.writeDocument(id, body).catch((cause) => ({ kind: 'failed', cause }) as const)
-    if (done.kind === 'written') return done
-    if (done.kind === 'conflict' || !mayBeWritten(done.cause)) await removeIntent(statements, name, body)
-    if (done.kind === 'failed') throw done.cause
-    return done
-  }
-
-  /** `undefined`: nothing was written, because the users are a copy by now. */
-  const writeOwn = (writes: readonly UserWrite[]): Promise<readonly UserWriteOutcome[] | undefined> =>
-    kernel.store
-      .writeUsersWith(writes, function* (outcomes) {
-        yield* requireOwnUsers()
-        return outcomes
-      })
-      .catch((error) => {
-        if (error instanceof UsersAreCopied) return undefined
-        throw error
-      })
 
   const writeThrough = async (store: Store, write: UserWrite): Promise<UserWriteOutcome> => {
     const { name } = write.record
     const stored = await store.findUser(name)
     if (sequenceOf(stored) !== write.expected) return { kind: 'conflict', current: sequenceOf(stored) }
     if (isSameDocument(stored?.record, write.record)) return store.writeUser(write)
-    const work = writeBoth(store, write, stored)
+    const work = writeBoth(deps, store, write, stored)
     running.set(name, work)
     try {
       return await work
@@ -115,7 +66,7 @@ export function createWriteThrough(deps: WriteThroughDeps) {
     },
     wrap(store: Store): Store {
       const writeUsers = async (writes: readonly UserWrite[]): Promise<readonly UserWriteOutcome[]> => {
-        const own = (await readCopyState(statements)) ? undefined : await writeOwn(writes)
+        const own = (await readCopyState(kernelStore.statements)) ? undefined : await writeOwn(kernelStore, writes)
         if (own) return own
         const outcomes: UserWriteOutcome[] = []
         // CouchDB has no transaction of several documents: each is written by itself
@@ -134,6 +85,68 @@ export function createWriteThrough(deps: WriteThroughDeps) {
       }
     },
   }
+}
+
+/** `undefined`: nothing was written, because the users are a copy by now. */
+const writeOwn = (
+  store: WriteThroughDeps['kernel']['store'],
+  writes: readonly UserWrite[],
+): Promise<readonly UserWriteOutcome[] | undefined> =>
+  store
+    .writeUsersWith(writes, function* (outcomes) {
+      yield* requireOwnUsers()
+      return outcomes
+    })
+    .catch((error) => {
+      if (error instanceof UsersAreCopied) return undefined
+      throw error
+    })
+
+/** CouchDB first, with the revision that the copy has. */
+async function writeBoth(
+  deps: WriteThroughDeps,
+  store: Store,
+  write: UserWrite,
+  stored: Stored | undefined,
+): Promise<UserWriteOutcome> {
+  const { database, prefix, kernel } = deps
+  const { record } = write
+  await requireReady(deps, stored)
+  await deps.requireVerifiable(record, stored?.record)
+  const [trial] = await store.importUsers([write], true)
+  if (trial?.kind !== 'written') return trial ?? { kind: 'conflict', current: write.expected }
+  const id = `${prefix}${record.name}`
+  const current = await database.findDocument(id)
+  if (current === 'too large') throw new Refusal('forbidden', { reason: WITHHELD })
+  if (current?.['_rev'] !== liveRevisionOf(stored)) return refresh(deps, id, write)
+  const body = await toBody(deps, record, current, isPasswordHeld(stored?.record, record))
+  const intended = { before: stored, after: record, body, nowMs: kernel.clock.nowMs() }
+  if (!(await noteIntent(kernel.store.statements, intended)))
+    return { kind: 'conflict', current: sequenceOf(await store.findUser(record.name)) }
+  const done = await writeIntended(deps, id, record.name, body)
+  if (done.kind === 'conflict') return refresh(deps, id, write)
+  const given = withPlace(withGivenRevision(record, stored?.record, done.revision), body)
+  try {
+    const outcome = await complete(store, write, stored?.record, given)
+    if (outcome.kind !== 'written') await removeIntent(kernel.store.statements, record.name, body)
+    return outcome
+  } catch (cause) {
+    throw toUnconfirmed(cause)
+  }
+}
+
+/** An intent stays only as long as its document may have been written. */
+async function writeIntended(
+  { database, kernel: { store } }: WriteThroughDeps,
+  id: string,
+  name: string,
+  body: Members,
+): Promise<WrittenDocument> {
+  const done = await database.writeDocument(id, body).catch((cause) => ({ kind: 'failed', cause }) as const)
+  if (done.kind === 'written') return done
+  if (done.kind === 'conflict' || !mayBeWritten(done.cause)) await removeIntent(store.statements, name, body)
+  if (done.kind === 'failed') throw done.cause
+  return done
 }
 
 const sequenceOf = (stored: Stored | undefined): UserWrite['expected'] => stored?.sequence ?? 'absent'
